@@ -1,0 +1,138 @@
+#include "base/thread_pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+namespace hsm {
+namespace {
+
+// A loop is often followed by the next within microseconds, so threads look a while before they sleep.
+constexpr int kSpins = 2000;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+struct ThreadPool::State {
+  struct Loop {
+    void* context = nullptr;
+    Call call = nullptr;
+    int64_t count = 0;
+  };
+
+  Loop loop;  // written before `generation` is raised, read after it is seen
+  std::atomic<int64_t> next{0};
+  std::atomic<uint64_t> generation{0};
+  std::atomic<int> busy{0};
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::condition_variable finished;
+  std::mutex error_mutex;
+  std::exception_ptr error;
+  std::vector<std::thread> threads;
+
+  void work(int worker) {
+    try {
+      for (int64_t item = next.fetch_add(1); item < loop.count; item = next.fetch_add(1)) {
+        loop.call(loop.context, item, worker);
+      }
+    } catch (...) {
+      next.store(loop.count);
+      const std::scoped_lock lock(error_mutex);
+      if (!error) error = std::current_exception();
+    }
+  }
+
+  void serve(int worker) {
+    uint64_t seen = 0;
+    while (true) {
+      for (int spin = 0; spin < kSpins && generation.load() == seen && !stop.load(); ++spin) relax();
+      if (generation.load() == seen) {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return generation.load() != seen || stop.load(); });
+      }
+      if (stop.load()) return;
+      seen = generation.load();
+      work(worker);
+      if (busy.fetch_sub(1) == 1) {
+        const std::scoped_lock lock(mutex);
+        finished.notify_one();
+      }
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+  if (threads < 1) throw UsageError("threads: " + std::to_string(threads) + " given, expected at least 1");
+  for (int worker = 1; worker < threads; ++worker) {
+    state_->threads.emplace_back([state = state_.get(), worker] { state->serve(worker); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::scoped_lock lock(state_->mutex);
+    state_->stop.store(true);
+  }
+  state_->wake.notify_all();
+  for (std::thread& thread : state_->threads) thread.join();
+}
+
+int ThreadPool::threads() const noexcept { return static_cast<int>(state_->threads.size()) + 1; }
+
+void ThreadPool::run_items(int64_t count, void* context, Call call) {
+  if (count <= 0) return;
+  State& state = *state_;
+  if (state.threads.empty() || count == 1) {
+    for (int64_t item = 0; item < count; ++item) call(context, item, 0);
+    return;
+  }
+  state.loop = {context, call, count};
+  state.next.store(0);
+  state.busy.store(static_cast<int>(state.threads.size()));
+  {
+    const std::scoped_lock lock(state.mutex);
+    state.generation.fetch_add(1);
+  }
+  state.wake.notify_all();
+  state.work(0);
+  for (int spin = 0; spin < kSpins && state.busy.load() != 0; ++spin) relax();
+  {
+    std::unique_lock lock(state.mutex);
+    state.finished.wait(lock, [&] { return state.busy.load() == 0; });
+  }
+  if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));
+}
+
+int available_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                          : static_cast<int>(std::thread::hardware_concurrency());
+  // cgroup v2: "max 100000" or "QUOTA PERIOD" in microseconds.
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (file >> quota >> period && quota != "max" && period > 0) {
+    count = std::min(count, static_cast<int>(std::stod(quota) / period + 0.5));
+  }
+  return std::max(count, 1);
+}
+
+}  // namespace hsm

@@ -1,0 +1,132 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsm {
+
+// The configuration as plain structs. A member's name is its key in JSON; docs/configuration.md describes
+// each. 0 stands for "none" or "automatic" where a member says so.
+
+struct DataConfig {
+  std::vector<std::string> train;  ///< paths or globs; "-" is standard input
+  std::vector<std::string> valid;
+  std::vector<std::string> test;
+  bool lowercase = false;
+  bool skip_blank_lines = false;
+  std::string cache;  ///< folder of token files; empty: the output directory
+};
+
+struct VocabularyConfig {
+  int64_t min_count = 1;
+  int64_t max_size = 0;        ///< words, reserved symbols included; 0: no limit
+  std::string file;            ///< a word a line; empty: from the training text
+  bool unk_singletons = false;  ///< words seen once are trained as <unk>, too
+};
+
+struct ClassesConfig {
+  std::string method = "frequency";  ///< frequency | file
+  std::string weight = "sqrt";       ///< frequency bins of equal sum of: count | sqrt
+  std::optional<int64_t> clusters;   ///< nothing: chosen ("auto")
+  std::optional<int64_t> shortlist;  ///< nothing: chosen ("auto"); 0: only the reserved symbols
+  std::string file;                  ///< "word class" lines, for method file
+};
+
+struct DropoutConfig {
+  double input = 0;       ///< on embeddings
+  double hidden = 0;      ///< between recurrent layers
+  double output = 0;      ///< on the last layer's output
+  double embedding = 0;   ///< on whole rows of the embedding
+  bool locked = false;    ///< one mask for all time steps of a window (variational)
+};
+
+struct ModelConfig {
+  std::string cell = "lstm";  ///< lstm | gru | rnn_tanh | rnn_relu
+  int64_t layers = 2;
+  std::vector<int64_t> hidden{200};  ///< one number, or one a layer
+  int64_t embedding = 0;             ///< 0: as the first hidden size
+  bool tie_embeddings = false;
+  double init_range = 0.1;
+  DropoutConfig dropout;
+};
+
+struct OptimizerConfig {
+  std::string name = "sgd";  ///< sgd | momentum | adagrad | adam | adamw
+  double learning_rate = 1.0;
+  double momentum = 0.9;      ///< momentum
+  double beta1 = 0.9;         ///< adam, adamw
+  double beta2 = 0.999;       ///< adam, adamw
+  double epsilon = 1e-8;      ///< adagrad, adam, adamw
+  double initial_accumulator = 0;  ///< adagrad
+  double weight_decay = 0;
+};
+
+struct ScheduleConfig {
+  std::string name = "constant";  ///< constant | epoch_decay | plateau | cosine
+  int64_t after = 0;              ///< epoch_decay: epochs at the full rate
+  double factor = 0.5;            ///< epoch_decay, plateau: multiplies the rate
+  int64_t patience = 0;           ///< plateau: validations without improvement that are let pass
+  double minimum = 0;             ///< lowest rate (plateau, cosine)
+  int64_t warmup_steps = 0;       ///< rate rises linearly over these steps
+};
+
+/// When to do something; a unit that is 0 is off.
+struct IntervalConfig {
+  int64_t epochs = 0;
+  int64_t steps = 0;
+  double minutes = 0;
+};
+
+struct TrainConfig {
+  int64_t epochs = 10;
+  int64_t batch = 20;
+  int64_t bptt = 35;
+  double bptt_jitter = 0;  ///< relative spread of window lengths, in [0, 1)
+  OptimizerConfig optimizer;
+  std::string context = "stream";       ///< stream | sentence
+  std::string loss_reduction = "mean";  ///< mean | sum_over_time
+  ScheduleConfig schedule;
+  double clip_norm = 0;  ///< 0: none
+  std::string precision = "fp32";
+  uint64_t seed = 1;
+  IntervalConfig validate_every{1, 0, 0};
+  IntervalConfig checkpoint_every{1, 0, 10};
+  int64_t keep_checkpoints = 2;
+  int64_t max_steps = 0;
+  double max_minutes = 0;
+  int64_t early_stopping = 0;        ///< validations without improvement before the end; 0: never
+  std::string keep_weights = "best";  ///< best | last: what model.safetensors holds at the end
+};
+
+struct RuntimeConfig {
+  std::string device = "auto";  ///< auto | cpu | cuda | cuda:N
+  int64_t threads = 0;          ///< 0: as many as this process may use
+};
+
+struct DecodeConfig {
+  int64_t beam = 8;
+  int64_t nbest = 1;
+  int64_t min_length = 0;
+  int64_t max_length = 100;
+  double length_penalty = 0;
+  uint64_t memory_budget = uint64_t{256} << 20;  ///< bytes; in JSON a size such as "256MiB"
+};
+
+struct OutputConfig {
+  std::string directory;
+  int64_t log_every = 200;  ///< steps between progress lines when there is no terminal
+};
+
+struct Config {
+  DataConfig data;
+  VocabularyConfig vocabulary;
+  ClassesConfig classes;
+  ModelConfig model;
+  TrainConfig train;
+  RuntimeConfig runtime;
+  DecodeConfig decode;
+  OutputConfig output;
+};
+
+}  // namespace hsm

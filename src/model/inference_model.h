@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "classes/word_classes.h"
+#include "model/model_shape.h"
+
+namespace hsm {
+
+/// Where the weights of a model lie: one pointer for each of parameter_specs(), in its order. Not owned.
+struct WeightView {
+  std::vector<const float*> tensors;
+};
+
+/// A model ready for scoring and decoding on the CPU: immutable, torch-free, safe to use from many threads.
+///
+/// Every result for a row depends on that row's inputs alone, to the bit: not on the other rows, on the
+/// number of rows, on how steps are grouped into calls, or on threads. Recurrent and root weights are
+/// packed once (owned); embeddings and leaf rows are read where they lie (a mapped file, as a rule).
+class InferenceModel {
+ public:
+  /// `weights` must outlive the object.
+  InferenceModel(ModelShape shape, HeadLayout layout, const WeightView& weights);
+  ~InferenceModel();
+  InferenceModel(InferenceModel&&) noexcept;
+  InferenceModel& operator=(InferenceModel&&) noexcept;
+
+  [[nodiscard]] const ModelShape& shape() const noexcept;
+  [[nodiscard]] const HeadLayout& layout() const noexcept;
+  /// Bytes of packed copies this object owns.
+  [[nodiscard]] uint64_t owned_bytes() const noexcept;
+
+  /// Runs `steps` steps of `streams` independent streams. `tokens` are public ids, time-major
+  /// [steps, streams]; `state` [streams, state_size] is read and replaced; `output` [steps, streams, head_dim]
+  /// gets what the head reads (after the projection). `scratch`: run_scratch(steps, streams) floats.
+  void run(std::span<const int32_t> tokens, int64_t steps, int64_t streams, float* state, float* output,
+           float* scratch) const;
+  [[nodiscard]] int64_t run_scratch(int64_t steps, int64_t streams) const noexcept;
+
+  /// Log-probabilities at the root, [rows, shortlist + clusters], of head inputs [rows, head_dim].
+  void root_log_probs(const float* head_input, int64_t rows, float* log_probs) const;
+  /// Log-probabilities within `cluster`, each ≤ 0, [rows, size of the cluster], of head inputs given by
+  /// pointer (so that rows of different hypotheses need no copying).
+  void leaf_log_probs(int64_t cluster, std::span<const float* const> head_inputs, float* log_probs) const;
+
+ private:
+  struct Packed;
+  std::unique_ptr<Packed> packed_;
+};
+
+}  // namespace hsm

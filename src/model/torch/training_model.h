@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "classes/word_classes.h"
+#include "config/config.h"
+#include "kernels/row_gradients.h"
+#include "model/inference_model.h"
+#include "model/model_shape.h"
+#include "text/batches.h"
+
+namespace hsm {
+
+/// A parameter and, after TrainingModel::step, its gradient: dense, or sparse by rows. For head.word.weight
+/// and head.word.bias the rows are head rows; both share one RowGradients whose rows end in the bias.
+struct Parameter {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::span<float> value;
+  std::span<float> gradient;                                ///< empty when sparse
+  const kernels::RowGradients<float>* rows = nullptr;       ///< null when dense
+  int64_t row_offset = 0;                                   ///< first of this parameter's values in a row of `rows`
+};
+
+/// Where a training step stands: keys of the random numbers.
+struct StepPosition {
+  int64_t epoch = 0;  ///< from 0
+  int64_t window = 0;  ///< within the epoch, from 0
+  int64_t step = 0;   ///< since the start of training, from 0
+};
+
+/// The model while it learns: parameters, forward and backward pass on the CPU. The recurrent layers are
+/// LibTorch's; embedding and head are kernels. Headers below this one know no torch.
+class TrainingModel {
+ public:
+  /// Parameters drawn uniformly from ±init_range, keyed by the seed.
+  TrainingModel(const ModelConfig& config, ModelShape shape, HeadLayout layout, uint64_t seed, ThreadPool& pool);
+  ~TrainingModel();
+
+  [[nodiscard]] const ModelShape& shape() const noexcept;
+  [[nodiscard]] const HeadLayout& layout() const noexcept;
+  /// In the order of parameter_specs().
+  [[nodiscard]] std::span<Parameter> parameters() noexcept;
+  [[nodiscard]] WeightView weight_view() const;
+
+  /// Recurrent states carried between windows, [streams, state_size].
+  [[nodiscard]] std::span<float> carried_state(int64_t streams);
+
+  /// One window: the sum of its losses (natural logarithm), and the gradients of `scale` times that sum.
+  double step(const Batch& batch, const StepPosition& position, float scale);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hsm
