@@ -1,0 +1,57 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace hsm::kernels {
+
+// Matrix products on one thread, row-major, for float and double. Each output is summed in an order that
+// depends on k alone: not on m, on n, on neighbours, or on how a product is cut into pieces along m and n.
+// The instruction set (portable, AVX2 or AVX-512) is chosen once a process.
+
+/// Weights [n, k] repacked in panels of columns for gemm_packed.
+template <class T>
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+  PackedMatrix(const T* weights, int64_t n, int64_t k);
+  [[nodiscard]] int64_t n() const noexcept { return n_; }
+  [[nodiscard]] int64_t k() const noexcept { return k_; }
+  [[nodiscard]] const T* data() const noexcept { return data_.data(); }
+  [[nodiscard]] uint64_t bytes() const noexcept { return data_.size() * sizeof(T); }
+
+ private:
+  int64_t n_ = 0;
+  int64_t k_ = 0;
+  std::vector<T> data_;
+};
+
+/// C[m, n] = A[m, k]·Bᵀ, plus bias[n] unless null, plus C when `accumulate`.
+/// The start value (C or bias) comes first, then k ascending, one fused multiply-add after the other.
+template <class T>
+void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, const T* bias, bool accumulate,
+                 T* c, int64_t ldc);
+
+/// C[m, n] = A[m, k]·B[n, k]ᵀ, plus bias[n] unless null. B unpacked: for rows used once.
+template <class T>
+void gemm_nt(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const T* bias,
+             T* c, int64_t ldc);
+
+/// The same bits as gemm_nt for rows of A given by pointer.
+template <class T>
+void gemm_nt_rows(int64_t m, int64_t n, int64_t k, const T* const* a_rows, const T* b, int64_t ldb, const T* bias,
+                  T* c, int64_t ldc);
+
+/// C[m, n] = A[m, k]·B[k, n], plus C when `accumulate`.
+template <class T>
+void gemm_nn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, bool accumulate,
+             T* c, int64_t ldc);
+
+/// C[m, n] = A[k, m]ᵀ·B[k, n], plus C when `accumulate`.
+template <class T>
+void gemm_tn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, bool accumulate,
+             T* c, int64_t ldc);
+
+/// "portable", "avx2" or "avx512": what this process runs. HSM_INSTRUCTION_SET in the environment lowers it.
+const char* instruction_set();
+
+}  // namespace hsm::kernels
