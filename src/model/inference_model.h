@@ -34,8 +34,9 @@ class InferenceModel {
   [[nodiscard]] uint64_t owned_bytes() const noexcept;
 
   /// Runs `steps` steps of `streams` independent streams. `tokens` are public ids, time-major
-  /// [steps, streams]; `state` [streams, state_size] is read and replaced; `output` [steps, streams, head_dim]
-  /// gets what the head reads (after the projection). `scratch`: run_scratch(steps, streams) floats.
+  /// [steps, streams]; `state` [streams, state_size] is read and replaced; `output` [steps, streams,
+  /// head_dim] gets what the head reads (after the projection). `scratch`: run_scratch(steps, streams)
+  /// floats.
   void run(std::span<const int32_t> tokens, int64_t steps, int64_t streams, float* state, float* output,
            float* scratch) const;
   [[nodiscard]] int64_t run_scratch(int64_t steps, int64_t streams) const noexcept;

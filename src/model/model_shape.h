@@ -25,15 +25,20 @@ struct ModelShape {
   [[nodiscard]] int64_t head_dim() const { return tied ? embedding : hidden.back(); }
   /// A linear layer without bias between the last layer and the head.
   [[nodiscard]] bool has_projection() const { return head_dim() != hidden.back(); }
+  /// Floats of a layer's part of the state: h, then c for an LSTM.
+  [[nodiscard]] int64_t layer_state(int64_t width) const { return cell == Cell::lstm ? 2 * width : width; }
   /// Floats of the recurrent state of one stream: layer by layer h, then c for an LSTM.
   [[nodiscard]] int64_t state_size() const;
   [[nodiscard]] int64_t parameter_count() const;
 };
 
+/// UsageError naming the key model.cell and the known names.
 Cell parse_cell(const std::string& name);
 const char* cell_name(Cell cell);
 
-/// `words` and `clusters` come from the vocabulary and the classes.
+/// `words` and `clusters` come from the vocabulary and the classes. One hidden size stands for all layers.
+/// UsageError naming the key for a size out of range, DataError for a vocabulary or classes that no model can
+/// have.
 ModelShape make_shape(const ModelConfig& config, int64_t words, int64_t clusters);
 
 /// A parameter's name in model.safetensors (torch's names) and its shape.
