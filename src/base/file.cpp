@@ -18,7 +18,9 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
-std::string reason() { return std::strerror(errno); }
+std::string reason() {
+  return std::strerror(errno);
+}
 
 void write_fully(int descriptor, const char* data, size_t bytes, auto&& on_error) {
   while (bytes > 0) {

@@ -12,12 +12,18 @@ struct Hasher::State {
   XXH3_state_t xxh;
 };
 
-Hasher::Hasher() : state_(std::make_unique<State>()) { XXH3_64bits_reset(&state_->xxh); }
+Hasher::Hasher() : state_(std::make_unique<State>()) {
+  XXH3_64bits_reset(&state_->xxh);
+}
 Hasher::~Hasher() = default;
 
-void Hasher::add(const void* data, size_t bytes) { XXH3_64bits_update(&state_->xxh, data, bytes); }
+void Hasher::add(const void* data, size_t bytes) {
+  XXH3_64bits_update(&state_->xxh, data, bytes);
+}
 
-uint64_t Hasher::value() const { return XXH3_64bits_digest(&state_->xxh); }
+uint64_t Hasher::value() const {
+  return XXH3_64bits_digest(&state_->xxh);
+}
 
 std::string Hasher::hex() const {
   std::array<char, 17> text{};

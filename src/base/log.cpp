@@ -16,7 +16,8 @@ void set_up_logging(std::string_view level) {
     throw UsageError("--log-level: \"" + std::string(level) +
                      "\" given, expected trace, debug, info, warning, error or off");
   }
-  auto logger = std::make_shared<spdlog::logger>("hsm", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  auto logger =
+      std::make_shared<spdlog::logger>("hsm", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
   logger->set_pattern("%^[%l]%$ %v");
   logger->set_level(parsed);
   logger->flush_on(spdlog::level::trace);

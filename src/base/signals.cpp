@@ -39,7 +39,11 @@ SignalRequests::~SignalRequests() {
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals.at(i), &previous.at(i), nullptr);
 }
 
-bool SignalRequests::stop_requested() const noexcept { return stop_flag.load(); }
-bool SignalRequests::take_checkpoint_request() noexcept { return checkpoint_flag.exchange(false); }
+bool SignalRequests::stop_requested() const noexcept {
+  return stop_flag.load();
+}
+bool SignalRequests::take_checkpoint_request() noexcept {
+  return checkpoint_flag.exchange(false);
+}
 
 }  // namespace hsm

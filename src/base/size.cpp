@@ -27,11 +27,22 @@ uint64_t parse_size(std::string_view text, std::string_view what) {
     std::string_view name;
     double bytes;
   };
-  constexpr std::array<Unit, 14> kUnits{{{"", 1}, {"b", 1}, {"k", 1024}, {"m", 1048576}, {"g", 1073741824},
-                                         {"t", 1099511627776}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12},
-                                         {"kib", 1024}, {"mib", 1048576}, {"gib", 1073741824},
+  constexpr std::array<Unit, 14> kUnits{{{"", 1},
+                                         {"b", 1},
+                                         {"k", 1024},
+                                         {"m", 1048576},
+                                         {"g", 1073741824},
+                                         {"t", 1099511627776},
+                                         {"kb", 1e3},
+                                         {"mb", 1e6},
+                                         {"gb", 1e9},
+                                         {"tb", 1e12},
+                                         {"kib", 1024},
+                                         {"mib", 1048576},
+                                         {"gib", 1073741824},
                                          {"tib", 1099511627776}}};
-  const auto* found = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == unit; });
+  const auto* found =
+      std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == unit; });
   if (found == kUnits.end() || value * found->bytes > 9e18) refuse();
   return static_cast<uint64_t>(std::llround(value * found->bytes));
 }
@@ -50,12 +61,14 @@ std::string format_size(uint64_t bytes) {
 }
 
 std::string format_count(int64_t count) {
-  std::string digits = std::to_string(count);
-  const int64_t first = count < 0 ? 1 : 0;
-  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > first; at -= 3) {
-    digits.insert(static_cast<size_t>(at), ",");
+  const std::string digits = std::to_string(count);
+  std::string grouped;
+  for (size_t at = 0; at < digits.size(); ++at) {
+    const size_t left = digits.size() - at;
+    if (at > 0 && left % 3 == 0 && digits[at - 1] != '-') grouped += ',';
+    grouped += digits[at];
   }
-  return digits;
+  return grouped;
 }
 
 std::string format_seconds(double seconds) {

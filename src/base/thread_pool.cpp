@@ -94,7 +94,9 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : state_->threads) thread.join();
 }
 
-int ThreadPool::threads() const noexcept { return static_cast<int>(state_->threads.size()) + 1; }
+int ThreadPool::threads() const noexcept {
+  return static_cast<int>(state_->threads.size()) + 1;
+}
 
 void ThreadPool::run_items(int64_t count, void* context, Call call) {
   if (count <= 0) return;
@@ -123,8 +125,9 @@ void ThreadPool::run_items(int64_t count, void* context, Call call) {
 int available_threads() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                          : static_cast<int>(std::thread::hardware_concurrency());
+  int count = sched_getaffinity(0, sizeof set, &set) == 0
+                  ? CPU_COUNT(&set)
+                  : static_cast<int>(std::thread::hardware_concurrency());
   // cgroup v2: "max 100000" or "QUOTA PERIOD" in microseconds.
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   std::string quota;

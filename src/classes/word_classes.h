@@ -17,7 +17,7 @@ struct WordClasses {
 /// The order of rows in the head: shortlist words first (by id), then cluster by cluster (by id within one).
 /// docs/file-formats.md calls these `head.row_of_word` and `head.cluster_offsets`.
 struct HeadLayout {
-  std::vector<int64_t> row_of_word;      ///< by public id
+  std::vector<int64_t> row_of_word;  ///< by public id
   std::vector<int32_t> word_of_row;
   std::vector<int64_t> cluster_offsets;  ///< clusters + 1 rows; cluster c has rows [offsets[c], offsets[c+1])
   std::vector<int32_t> cluster_of_row;   ///< kShortlist for shortlist rows

@@ -20,8 +20,8 @@ struct DataConfig {
 
 struct VocabularyConfig {
   int64_t min_count = 1;
-  int64_t max_size = 0;        ///< words, reserved symbols included; 0: no limit
-  std::string file;            ///< a word a line; empty: from the training text
+  int64_t max_size = 0;         ///< words, reserved symbols included; 0: no limit
+  std::string file;             ///< a word a line; empty: from the training text
   bool unk_singletons = false;  ///< words seen once are trained as <unk>, too
 };
 
@@ -34,11 +34,11 @@ struct ClassesConfig {
 };
 
 struct DropoutConfig {
-  double input = 0;       ///< on embeddings
-  double hidden = 0;      ///< between recurrent layers
-  double output = 0;      ///< on the last layer's output
-  double embedding = 0;   ///< on whole rows of the embedding
-  bool locked = false;    ///< one mask for all time steps of a window (variational)
+  double input = 0;      ///< on embeddings
+  double hidden = 0;     ///< between recurrent layers
+  double output = 0;     ///< on the last layer's output
+  double embedding = 0;  ///< on whole rows of the embedding
+  bool locked = false;   ///< one mask for all time steps of a window (variational)
 };
 
 struct ModelConfig {
@@ -54,10 +54,10 @@ struct ModelConfig {
 struct OptimizerConfig {
   std::string name = "sgd";  ///< sgd | momentum | adagrad | adam | adamw
   double learning_rate = 1.0;
-  double momentum = 0.9;      ///< momentum
-  double beta1 = 0.9;         ///< adam, adamw
-  double beta2 = 0.999;       ///< adam, adamw
-  double epsilon = 1e-8;      ///< adagrad, adam, adamw
+  double momentum = 0.9;           ///< momentum
+  double beta1 = 0.9;              ///< adam, adamw
+  double beta2 = 0.999;            ///< adam, adamw
+  double epsilon = 1e-8;           ///< adagrad, adam, adamw
   double initial_accumulator = 0;  ///< adagrad
   double weight_decay = 0;
 };
@@ -95,7 +95,7 @@ struct TrainConfig {
   int64_t keep_checkpoints = 2;
   int64_t max_steps = 0;
   double max_minutes = 0;
-  int64_t early_stopping = 0;        ///< validations without improvement before the end; 0: never
+  int64_t early_stopping = 0;         ///< validations without improvement before the end; 0: never
   std::string keep_weights = "best";  ///< best | last: what model.safetensors holds at the end
 };
 

@@ -12,9 +12,9 @@ namespace hsm {
 struct CorpusScore {
   int64_t sentences = 0;
   int64_t words = 0;
-  int64_t oov = 0;           ///< words not in the vocabulary, or a literal <unk>: predicted as <unk>
+  int64_t oov = 0;  ///< words not in the vocabulary, or a literal <unk>: predicted as <unk>
   double log_prob = 0;
-  double log_prob_oov = 0;   ///< the part of log_prob that stands at such positions
+  double log_prob_oov = 0;  ///< the part of log_prob that stands at such positions
 
   [[nodiscard]] double perplexity() const;
   [[nodiscard]] double perplexity_without_oov() const;

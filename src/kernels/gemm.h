@@ -38,18 +38,18 @@ void gemm_nt(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* 
 
 /// The same bits as gemm_nt for rows of A given by pointer.
 template <class T>
-void gemm_nt_rows(int64_t m, int64_t n, int64_t k, const T* const* a_rows, const T* b, int64_t ldb, const T* bias,
-                  T* c, int64_t ldc);
+void gemm_nt_rows(int64_t m, int64_t n, int64_t k, const T* const* a_rows, const T* b, int64_t ldb,
+                  const T* bias, T* c, int64_t ldc);
 
 /// C[m, n] = A[m, k]·B[k, n], plus C when `accumulate`.
 template <class T>
-void gemm_nn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, bool accumulate,
-             T* c, int64_t ldc);
+void gemm_nn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+             bool accumulate, T* c, int64_t ldc);
 
 /// C[m, n] = A[k, m]ᵀ·B[k, n], plus C when `accumulate`.
 template <class T>
-void gemm_tn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, bool accumulate,
-             T* c, int64_t ldc);
+void gemm_tn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+             bool accumulate, T* c, int64_t ldc);
 
 /// "portable", "avx2" or "avx512": what this process runs. HSM_INSTRUCTION_SET in the environment lowers it.
 const char* instruction_set();

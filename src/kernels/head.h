@@ -11,9 +11,9 @@ namespace hsm::kernels {
 /// Sizes of a two-level head and where its clusters lie. Root columns are the shortlist rows, then the
 /// clusters: R = shortlist + clusters.
 struct HeadShape {
-  int64_t words = 0;      ///< V, rows of the word matrix
-  int64_t shortlist = 0;  ///< K
-  int64_t dim = 0;        ///< D, hidden size
+  int64_t words = 0;                         ///< V, rows of the word matrix
+  int64_t shortlist = 0;                     ///< K
+  int64_t dim = 0;                           ///< D, hidden size
   std::span<const int64_t> cluster_offsets;  ///< C + 1 rows, first = K, last = V
   std::span<const int32_t> cluster_of_row;   ///< V entries, negative for the shortlist
 
@@ -33,8 +33,9 @@ struct HeadWeights {
 /// Gradients of one pass; all are overwritten.
 template <class T>
 struct HeadGradients {
-  T* hidden = nullptr;        ///< [N, D]
-  RowGradients<T>* word = nullptr;  ///< D + 1 values a row: weights, then the bias; shortlist rows and hit clusters' rows
+  T* hidden = nullptr;  ///< [N, D]
+  RowGradients<T>* word =
+      nullptr;  ///< D + 1 values a row: weights, then the bias; shortlist rows and hit clusters' rows
   T* cluster = nullptr;       ///< [C, D]
   T* cluster_bias = nullptr;  ///< [C]
 };

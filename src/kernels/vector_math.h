@@ -7,17 +7,25 @@ namespace hsm::kernels {
 // neighbours or its place, a reduction's on nothing but its inputs. Relative error of exp and tanh ≤ 4e-7 in
 // float. NaN stays NaN.
 
-template <class T> T log_sum_exp(const T* x, int64_t n);
+template <class T>
+T log_sum_exp(const T* x, int64_t n);
 /// x ← x − log_sum_exp(x), clamped to ≤ 0.
-template <class T> void log_softmax(T* x, int64_t n);
+template <class T>
+void log_softmax(T* x, int64_t n);
 /// x ← exp(x − lse).
-template <class T> void exp_minus(T* x, int64_t n, T lse);
-template <class T> void tanh_inplace(T* x, int64_t n);
-template <class T> void sigmoid_inplace(T* x, int64_t n);
+template <class T>
+void exp_minus(T* x, int64_t n, T lse);
+template <class T>
+void tanh_inplace(T* x, int64_t n);
+template <class T>
+void sigmoid_inplace(T* x, int64_t n);
 
 /// LSTM of one row as torch's: gates [4H] hold preactivations of i, f, g, o; c and h [H] are replaced.
-template <class T> void lstm_pointwise(const T* gates, int64_t hidden, T* c, T* h);
-/// GRU of one row as torch's: from_input [3H] and from_hidden [3H] hold r, z, n parts, each with its bias; h is replaced.
-template <class T> void gru_pointwise(const T* from_input, const T* from_hidden, int64_t hidden, T* h);
+template <class T>
+void lstm_pointwise(const T* gates, int64_t hidden, T* c, T* h);
+/// GRU of one row as torch's: from_input [3H] and from_hidden [3H] hold r, z, n parts, each with its bias; h
+/// is replaced.
+template <class T>
+void gru_pointwise(const T* from_input, const T* from_hidden, int64_t hidden, T* h);
 
 }  // namespace hsm::kernels

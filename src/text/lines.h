@@ -19,7 +19,7 @@ class LineReader {
 
   /// False at the end. From a pipe, returns as soon as a line is there.
   bool next(std::string& line);
-  [[nodiscard]] int64_t line_number() const noexcept;  ///< of the last line returned, from 1
+  [[nodiscard]] int64_t line_number() const noexcept;      ///< of the last line returned, from 1
   [[nodiscard]] const std::string& name() const noexcept;  ///< for messages: the path, or "standard input"
 
  private:

@@ -17,7 +17,8 @@ class TokenFile {
   [[nodiscard]] int64_t size() const noexcept;       ///< tokens, `</s>` included
   [[nodiscard]] int64_t sentences() const noexcept;  ///< lines
   [[nodiscard]] int64_t unknown() const noexcept;    ///< words that were not in the vocabulary
-  /// Fills `out` with tokens [first, first + out.size()). Safe from several threads. DataError on a short read.
+  /// Fills `out` with tokens [first, first + out.size()). Safe from several threads. DataError on a short
+  /// read.
   void read(int64_t first, std::span<int32_t> out) const;
 
  private:

@@ -21,16 +21,16 @@ struct Parameter {
   std::string name;
   std::vector<int64_t> shape;
   std::span<float> value;
-  std::span<float> gradient;                                ///< empty when sparse
-  const kernels::RowGradients<float>* rows = nullptr;       ///< null when dense
-  int64_t row_offset = 0;                                   ///< first of this parameter's values in a row of `rows`
+  std::span<float> gradient;                           ///< empty when sparse
+  const kernels::RowGradients<float>* rows = nullptr;  ///< null when dense
+  int64_t row_offset = 0;  ///< first of this parameter's values in a row of `rows`
 };
 
 /// Where a training step stands: keys of the random numbers.
 struct StepPosition {
-  int64_t epoch = 0;  ///< from 0
+  int64_t epoch = 0;   ///< from 0
   int64_t window = 0;  ///< within the epoch, from 0
-  int64_t step = 0;   ///< since the start of training, from 0
+  int64_t step = 0;    ///< since the start of training, from 0
 };
 
 /// The model while it learns: parameters, forward and backward pass on the CPU. The recurrent layers are
@@ -38,7 +38,8 @@ struct StepPosition {
 class TrainingModel {
  public:
   /// Parameters drawn uniformly from ±init_range, keyed by the seed.
-  TrainingModel(const ModelConfig& config, ModelShape shape, HeadLayout layout, uint64_t seed, ThreadPool& pool);
+  TrainingModel(const ModelConfig& config, ModelShape shape, HeadLayout layout, uint64_t seed,
+                ThreadPool& pool);
   ~TrainingModel();
 
   [[nodiscard]] const ModelShape& shape() const noexcept;
