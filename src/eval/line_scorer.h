@@ -1,0 +1,75 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eval/scoring.h"
+#include "eval/token_scorer.h"
+#include "text/lines.h"
+
+namespace hsm {
+
+struct LineOptions {
+  Context context = Context::stream;
+  TextOptions text;
+  bool skip_blank_lines = false;
+  /// Words read and scored at a time, for speed; 0: each line by itself, before the next is read. The scores
+  /// are the same.
+  int64_t window_words = int64_t{1} << 15;
+};
+
+/// A line and its scores; valid during the call that hands it over.
+struct ScoredLine {
+  int64_t number = 0;  ///< in its file, from 1
+  std::span<const std::string_view>
+      words;                     ///< as in the text (lower-cased where the model does that), without `</s>`
+  std::span<const int32_t> ids;  ///< what the model reads: one a word, then `</s>`
+  std::span<const TokenScore> scores;  ///< one an id
+  CorpusScore sums;                    ///< of this line
+};
+
+/// Scores text line by line.
+class LineScorer {
+ public:
+  using Sink = std::function<void(const ScoredLine&)>;
+
+  /// Model, vocabulary and pool must outlive the object.
+  LineScorer(const InferenceModel& model, const Vocabulary& vocabulary, const LineOptions& options,
+             ThreadPool& pool);
+
+  /// Scores all lines that are left in `reader`, starting from zero state, hands each to `sink` in order, and
+  /// returns their sums. DataError for malformed text, after the lines before it were handed over, and for a
+  /// log-probability that isn't finite.
+  CorpusScore score(LineReader& reader, const Sink& sink);
+
+ private:
+  struct Line {
+    std::string text;
+    int64_t number = 0;
+  };
+
+  bool read_window(LineReader& reader);
+  bool read_line(LineReader& reader);
+  void score_window(StreamState& state);
+  void hand_over(ScoreSum& sum, std::string_view name, const Sink& sink) const;
+
+  const Vocabulary* vocabulary_;
+  LineOptions options_;
+  TokenScorer scorer_;
+  std::deque<Line> lines_;        // the first lengths_.size() are in use; a deque, as words_ points into them
+  std::vector<int64_t> lengths_;  // ids of each line
+  std::vector<std::string_view> split_;
+  std::vector<std::string_view> words_;  // of all lines of the window
+  std::vector<int32_t> ids_;
+  std::vector<TokenScore> scores_;
+};
+
+/// Whether lines of this input ("-": standard input) may come one at a time, with someone waiting for the
+/// answer: whether it isn't a regular file.
+bool is_interactive(const std::string& path);
+
+}  // namespace hsm

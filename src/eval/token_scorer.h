@@ -1,0 +1,64 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "eval/head_block.h"
+#include "eval/token_score.h"
+#include "model/inference_model.h"
+
+namespace hsm {
+
+/// Where a stream of text stands: the recurrent state after all words but the last, and the last word.
+struct StreamState {
+  std::vector<float> state;
+  int32_t last = 0;
+};
+
+/// Scores each word of a text given the words before it. The same bits for a text alone, among others, cut
+/// into calls in any way, and for any number of threads. Working memory depends on the model and the number
+/// of threads, not on the text.
+class TokenScorer {
+ public:
+  /// `end_of_sentence` is the word that stands before the first. Model and pool must outlive the object.
+  TokenScorer(const InferenceModel& model, int32_t end_of_sentence, ThreadPool& pool);
+  ~TokenScorer();
+
+  /// The start of a text: zero state.
+  [[nodiscard]] StreamState start() const;
+
+  /// Words that follow each other, public ids; `state` is carried from call to call. Recurrent steps go one
+  /// after another, while the other threads work on the head of the steps before.
+  void score_stream(std::span<const int32_t> words, StreamState& state, std::span<TokenScore> scores);
+
+  /// Whole sentences, one behind the other in `words`, each from the start; lengths[i] counts the words of
+  /// sentence i, its `</s>` too. Sentences of like length run side by side.
+  void score_sentences(std::span<const int32_t> words, std::span<const int64_t> lengths,
+                       std::span<TokenScore> scores);
+
+ private:
+  struct Sentence {
+    int64_t first = 0;
+    int64_t length = 0;
+  };
+  struct Worker;
+
+  void fill(std::span<const int32_t> words, StreamState& state, std::span<TokenScore> scores,
+            HeadBlock& block);
+  void score_group(std::span<const Sentence> group, std::span<const int32_t> words,
+                   std::span<TokenScore> scores, Worker& worker) const;
+  [[nodiscard]] Worker& worker(int index);
+
+  const InferenceModel* model_;
+  ThreadPool* pool_;
+  int32_t end_of_sentence_;
+  HeadBlock blocks_[2];  // one is filled by the recurrent layers while the head works on the other
+  std::vector<int32_t> inputs_;
+  std::vector<float> run_scratch_;
+  std::vector<HeadBlock::Scratch> head_scratch_;  // one a thread
+  std::vector<std::unique_ptr<Worker>> workers_;  // one a thread, made when first used
+};
+
+}  // namespace hsm
