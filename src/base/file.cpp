@@ -54,7 +54,7 @@ void make_directories(const std::filesystem::path& path) {
 
 AtomicFile::AtomicFile(std::filesystem::path target)
     : target_(std::move(target)), temporary_(target_.string() + ".tmp" + std::to_string(::getpid())) {
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail("can't be written");
 }
 
@@ -89,6 +89,14 @@ void AtomicFile::rewrite(uint64_t offset, std::string_view bytes) {
   if (::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset)) !=
       static_cast<ssize_t>(bytes.size())) {
     fail("write failed");
+  }
+}
+
+void AtomicFile::read_back(uint64_t offset, void* data, size_t bytes) {
+  flush();
+  errno = EIO;  // for a short read, which sets nothing
+  if (::pread(descriptor_, data, bytes, static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes)) {
+    fail("read back failed");
   }
 }
 

@@ -28,6 +28,8 @@ class AtomicFile {
   void write(const void* data, size_t bytes);
   /// Overwrites bytes already written, as for a header whose content is known last.
   void rewrite(uint64_t offset, std::string_view bytes);
+  /// Reads bytes written before, for content that is worked over once more before commit().
+  void read_back(uint64_t offset, void* data, size_t bytes);
   [[nodiscard]] uint64_t size() const noexcept { return size_; }
   void commit();
 

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,7 +8,8 @@
 namespace hsm {
 
 /// Reads lines of a plain, .gz or .zst file (told by content, not name), or of standard input ("-"), each
-/// without its line end ("\n" or "\r\n"); a last line without one counts. DataError names file and reason.
+/// without its line end ("\n" or "\r\n"); a last line without one counts, a byte order mark at the start of
+/// the file does not. DataError names file and reason: unreadable, a damaged or a truncated archive.
 class LineReader {
  public:
   explicit LineReader(const std::string& path);
@@ -21,6 +21,8 @@ class LineReader {
   bool next(std::string& line);
   [[nodiscard]] int64_t line_number() const noexcept;      ///< of the last line returned, from 1
   [[nodiscard]] const std::string& name() const noexcept;  ///< for messages: the path, or "standard input"
+  /// Bytes taken from the file so far, before unpacking.
+  [[nodiscard]] uint64_t bytes_read() const noexcept;
 
  private:
   struct State;
@@ -34,11 +36,14 @@ struct TextOptions {
 
 /// Splits a line into tokens at ASCII white space by the conventions of docs/text.md: UTF-8 is checked,
 /// `<s>` and `</s>` are dropped at the edges and refused elsewhere. Tokens point into `line` (which is
-/// lower-cased in place, Unicode's simple mapping, when asked for). DataError "NAME:LINE: …", with the byte.
+/// lower-cased in place, Unicode's simple mapping, when asked for). DataError "NAME:LINE: …", with the byte
+/// (from 1) where there is one.
 void split_line(std::string& line, const TextOptions& options, std::string_view name, int64_t line_number,
                 std::vector<std::string_view>& tokens);
 
-/// Paths, globs and "-" turned into a sorted list of files; UsageError for one that matches nothing.
+/// Paths, globs and "-" turned into a list of files, each once: in the order given, the matches of a glob
+/// sorted by name. UsageError for a glob that matches no file, DataError for a path that isn't there or is a
+/// folder.
 std::vector<std::string> expand_paths(const std::vector<std::string>& patterns);
 
 }  // namespace hsm
