@@ -6,7 +6,8 @@ namespace hsm::kernels {
 
 // Matrix products on one thread, row-major, for float and double. Each output is summed in an order that
 // depends on k alone: not on m, on n, on neighbours, or on how a product is cut into pieces along m and n.
-// The instruction set (portable, AVX2 or AVX-512) is chosen once a process.
+// gemm_packed, gemm_nn and gemm_tn add in one order (see gemm_packed), gemm_nt and gemm_nt_rows in another,
+// which depends on the instruction set. That (portable, AVX2 or AVX-512) is chosen once a process.
 
 /// Weights [n, k] repacked in panels of columns for gemm_packed.
 template <class T>
@@ -32,6 +33,7 @@ void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, c
                  T* c, int64_t ldc);
 
 /// C[m, n] = A[m, k]·B[n, k]ᵀ, plus bias[n] unless null. B unpacked: for rows used once.
+/// Partial sums over the vector's lanes run along k, are added by halving, and then the bias.
 template <class T>
 void gemm_nt(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const T* bias,
              T* c, int64_t ldc);

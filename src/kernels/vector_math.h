@@ -5,7 +5,7 @@ namespace hsm::kernels {
 
 // Elementwise functions and reductions on one thread, vectorised; an element's result does not depend on its
 // neighbours or its place, a reduction's on nothing but its inputs. Relative error of exp and tanh ≤ 4e-7 in
-// float. NaN stays NaN.
+// float (sigmoid 5e-7). NaN stays NaN.
 
 template <class T>
 T log_sum_exp(const T* x, int64_t n);

@@ -1,0 +1,141 @@
+#include "kernels/gemm.h"
+
+#include <algorithm>
+
+#include "kernels/gemm_kernels.h"
+
+namespace hsm::kernels {
+namespace {
+
+template <class T>
+const GemmKernels<T>& active() {
+  static const GemmKernels<T>& kernels = gemm_kernels<T>(active_instruction_set());
+  return kernels;
+}
+
+}  // namespace
+
+template <class T>
+const GemmKernels<T>& gemm_kernels(InstructionSet set) {
+  switch (set) {
+#if defined(__x86_64__)
+    case InstructionSet::avx512:
+      return gemm_kernels_avx512(T{});
+    case InstructionSet::avx2:
+      return gemm_kernels_avx2(T{});
+#endif
+    default:
+      return gemm_kernels_portable(T{});
+  }
+}
+
+int64_t packed_size(int64_t n, int64_t k, int64_t panel) {
+  return (n + panel - 1) / panel * panel * k;
+}
+
+template <class T>
+void pack(const T* weights, int64_t n, int64_t k, int64_t ld, int64_t panel, T* packed) {
+  for (int64_t j = 0; j < n; j += panel) {
+    const int64_t columns = std::min(panel, n - j);
+    T* to = packed + j * k;
+    for (int64_t kk = 0; kk < k; ++kk, to += panel) {
+      for (int64_t c = 0; c < columns; ++c) to[c] = weights[(j + c) * ld + kk];
+      std::fill(to + columns, to + panel, T{0});
+    }
+  }
+}
+
+template <class T>
+PackedMatrix<T>::PackedMatrix(const T* weights, int64_t n, int64_t k) : n_(n), k_(k) {
+  const int64_t panel = active<T>().panel;
+  data_.resize(static_cast<size_t>(packed_size(n, k, panel)));
+  pack(weights, n, k, k, panel, data_.data());
+}
+
+template <class T>
+void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, const T* bias, bool accumulate,
+                 T* c, int64_t ldc) {
+  const GemmKernels<T>& kernels = active<T>();
+  kernels.product({.m = m,
+                   .n = b.n(),
+                   .k = b.k(),
+                   .a = a,
+                   .a_row = lda,
+                   .a_k = 1,
+                   .b = b.data(),
+                   .b_k = kernels.panel,
+                   .b_panel = kernels.panel * b.k(),
+                   .packed = true,
+                   .bias = bias,
+                   .accumulate = accumulate,
+                   .c = c,
+                   .ldc = ldc});
+}
+
+template <class T>
+void gemm_nt(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const T* bias,
+             T* c, int64_t ldc) {
+  active<T>().row_product(
+      {.m = m, .n = n, .k = k, .a = a, .lda = lda, .b = b, .ldb = ldb, .bias = bias, .c = c, .ldc = ldc});
+}
+
+template <class T>
+void gemm_nt_rows(int64_t m, int64_t n, int64_t k, const T* const* a_rows, const T* b, int64_t ldb,
+                  const T* bias, T* c, int64_t ldc) {
+  active<T>().row_product(
+      {.m = m, .n = n, .k = k, .a_rows = a_rows, .b = b, .ldb = ldb, .bias = bias, .c = c, .ldc = ldc});
+}
+
+template <class T>
+void gemm_nn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+             bool accumulate, T* c, int64_t ldc) {
+  const GemmKernels<T>& kernels = active<T>();
+  kernels.product({.m = m,
+                   .n = n,
+                   .k = k,
+                   .a = a,
+                   .a_row = lda,
+                   .a_k = 1,
+                   .b = b,
+                   .b_k = ldb,
+                   .b_panel = kernels.panel,
+                   .accumulate = accumulate,
+                   .c = c,
+                   .ldc = ldc});
+}
+
+template <class T>
+void gemm_tn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+             bool accumulate, T* c, int64_t ldc) {
+  const GemmKernels<T>& kernels = active<T>();
+  kernels.product({.m = m,
+                   .n = n,
+                   .k = k,
+                   .a = a,
+                   .a_row = 1,
+                   .a_k = lda,
+                   .b = b,
+                   .b_k = ldb,
+                   .b_panel = kernels.panel,
+                   .accumulate = accumulate,
+                   .c = c,
+                   .ldc = ldc});
+}
+
+#define HSM_INSTANTIATE(T)                                                                                   \
+  template const GemmKernels<T>& gemm_kernels<T>(InstructionSet);                                            \
+  template void pack(const T*, int64_t, int64_t, int64_t, int64_t, T*);                                      \
+  template class PackedMatrix<T>;                                                                            \
+  template void gemm_packed(int64_t, const T*, int64_t, const PackedMatrix<T>&, const T*, bool, T*,          \
+                            int64_t);                                                                        \
+  template void gemm_nt(int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, const T*, T*,       \
+                        int64_t);                                                                            \
+  template void gemm_nt_rows(int64_t, int64_t, int64_t, const T* const*, const T*, int64_t, const T*, T*,    \
+                             int64_t);                                                                       \
+  template void gemm_nn(int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, bool, T*, int64_t); \
+  template void gemm_tn(int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, bool, T*, int64_t);
+HSM_INSTANTIATE(float)
+HSM_INSTANTIATE(double)
+#undef HSM_INSTANTIATE
+
+}  // namespace hsm::kernels

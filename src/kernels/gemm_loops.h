@@ -1,0 +1,298 @@
+#pragma once
+// The loops of gemm_kernels.h; see simd.h for who may include this file.
+#include "kernels/gemm_kernels.h"
+#include "kernels/simd.h"
+
+namespace hsm::kernels {
+namespace {
+
+// Two vectors of columns a panel: with kMostRows rows their accumulators, the two vectors of B and one of A
+// fill the registers.
+template <class T>
+constexpr int kPanel = 2 * kLanes<T>;
+constexpr int kMostRows = (kRegisters - 3) / 2;
+// Rows of B repacked at a time for products with many rows of A: kDepth · kPanel floats stay in the first
+// cache.
+constexpr int64_t kDepth = 192;
+// Few rows leave registers for columns of several panels, which hides the latency of the multiply-adds.
+constexpr int wide_vectors(int rows) {
+  const int most = (kRegisters - 2) / (rows + 1) / 2 * 2;
+  return most > 8 ? 8 : most;
+}
+constexpr int kMostWideRows = kRegisters == 32 ? 6 : 2;
+
+/// One tile of C: all of k.
+template <class T>
+struct Tile {
+  const Product<T>& product;
+  const T* a;
+  const T* b;
+  const T* bias;
+  T* c;
+  int64_t columns;  ///< what the last vector holds, for tiles with a tail
+};
+
+/// `Rows` rows times `Vectors` vectors of columns; with `Tail` the last vector is partly used.
+template <class T, int Rows, int Vectors, bool Tail>
+void multiply_tile(const Tile<T>& tile) {
+  constexpr int kLast = Tail ? Vectors - 1 : -1;
+  constexpr int kGroups = (Rows + 2) / 3;
+  const Product<T>& p = tile.product;
+  const int64_t columns = tile.columns;
+  Vector<T> sums[Rows][Vectors];
+  HSM_UNROLL
+  for (int j = 0; j < Vectors; ++j) {
+    Vector<T> start = {};
+    if (tile.bias != nullptr) {
+      const T* from = tile.bias + j * kLanes<T>;
+      start = j == kLast ? load_first(from, columns) : load(from);
+    }
+    HSM_UNROLL
+    for (int i = 0; i < Rows; ++i) {
+      sums[i][j] = start;
+      if (p.accumulate) {
+        const T* from = tile.c + i * p.ldc + j * kLanes<T>;
+        sums[i][j] += j == kLast ? load_first(from, columns) : load(from);
+      }
+    }
+  }
+  // A pointer for every third row: the rows between are reached by the index of an address.
+  const T* rows[kGroups];
+  HSM_UNROLL
+  for (int g = 0; g < kGroups; ++g) rows[g] = tile.a + 3 * g * p.a_row;
+  const T* b = tile.b;
+  const int64_t a_row = p.a_row;
+  const int64_t a_k = p.a_k;
+  const int64_t b_k = p.b_k;
+  const int64_t b_panel = p.b_panel;
+  const bool masked = !p.packed;
+  for (int64_t left = p.k; left > 0; --left) {
+    Vector<T> columns_of_b[Vectors];
+    HSM_UNROLL
+    for (int j = 0; j < Vectors; ++j) {
+      const T* from = b + (j / 2) * b_panel + (j % 2) * kLanes<T>;
+      columns_of_b[j] = j == kLast && masked ? load_first(from, columns) : load(from);
+    }
+    HSM_UNROLL
+    for (int i = 0; i < Rows; ++i) {
+      const Vector<T> value = broadcast(rows[i / 3][(i % 3) * a_row]);
+      HSM_UNROLL
+      for (int j = 0; j < Vectors; ++j) sums[i][j] = multiply_add(value, columns_of_b[j], sums[i][j]);
+    }
+    b += b_k;
+    HSM_UNROLL
+    for (int g = 0; g < kGroups; ++g) {
+      rows[g] += a_k;
+      asm("" : "+r"(rows[g]));  // keeps GCC from a register a row, of which there are too few
+    }
+  }
+  HSM_UNROLL
+  for (int i = 0; i < Rows; ++i) {
+    HSM_UNROLL
+    for (int j = 0; j < Vectors; ++j) {
+      T* to = tile.c + i * p.ldc + j * kLanes<T>;
+      if (j == kLast) {
+        store_first(to, sums[i][j], columns);
+      } else {
+        store(to, sums[i][j]);
+      }
+    }
+  }
+}
+
+template <class T>
+using TileFunction = void (*)(const Tile<T>&);
+
+/// Functions for 1 … kMostRows rows.
+template <class T>
+struct TileFunctions {
+  TileFunction<T> panel[kMostRows];
+  TileFunction<T> panel_tail[kMostRows];  ///< more than one vector of columns, less than two
+  TileFunction<T> half_tail[kMostRows];   ///< at most one vector
+  TileFunction<T> wide[kMostRows];        ///< wide_vectors(rows); null where no wider than a panel
+};
+
+template <class T, int Rows>
+struct FillTileFunctions {
+  static constexpr void fill(TileFunctions<T>& functions) {
+    functions.panel[Rows - 1] = multiply_tile<T, Rows, 2, false>;
+    functions.panel_tail[Rows - 1] = multiply_tile<T, Rows, 2, true>;
+    functions.half_tail[Rows - 1] = multiply_tile<T, Rows, 1, true>;
+    functions.wide[Rows - 1] = nullptr;
+    if constexpr (Rows <= kMostWideRows) {
+      functions.wide[Rows - 1] = multiply_tile<T, Rows, wide_vectors(Rows), false>;
+    }
+    if constexpr (Rows > 1) FillTileFunctions<T, Rows - 1>::fill(functions);
+  }
+};
+
+template <class T>
+constexpr TileFunctions<T> make_tile_functions() {
+  TileFunctions<T> functions = {};
+  FillTileFunctions<T, kMostRows>::fill(functions);
+  return functions;
+}
+
+template <class T>
+constexpr TileFunctions<T> kTileFunctions = make_tile_functions<T>();
+
+/// All columns for `rows` rows from row `i` on.
+template <class T>
+void multiply_rows(const Product<T>& p, int64_t i, int rows) {
+  const TileFunctions<T>& functions = kTileFunctions<T>;
+  const T* a = p.a + i * p.a_row;
+  T* c = p.c + i * p.ldc;
+  int64_t j = 0;
+  const auto tile = [&](TileFunction<T> function, int64_t columns) {
+    function(
+        {p, a, p.b + j / kPanel<T> * p.b_panel, p.bias == nullptr ? nullptr : p.bias + j, c + j, columns});
+  };
+  if (const TileFunction<T> wide = functions.wide[rows - 1]; wide != nullptr) {
+    const int64_t width = static_cast<int64_t>(wide_vectors(rows)) * kLanes<T>;
+    for (; j + width <= p.n; j += width) tile(wide, 0);
+  }
+  for (; j + kPanel<T> <= p.n; j += kPanel<T>) tile(functions.panel[rows - 1], 0);
+  const int64_t left = p.n - j;
+  if (left > kLanes<T>) {
+    tile(functions.panel_tail[rows - 1], left - kLanes<T>);
+  } else if (left > 0) {
+    tile(functions.half_tail[rows - 1], left);
+  }
+}
+
+/// Calls body(first row, rows) for tiles of nearly equal size.
+template <class Body>
+void for_row_tiles(int64_t m, int64_t most, Body body) {
+  const int64_t tiles = (m + most - 1) / most;
+  for (int64_t t = 0; t < tiles; ++t) {
+    const int64_t first = t * m / tiles;
+    body(first, static_cast<int>((t + 1) * m / tiles - first));
+  }
+}
+
+/// Many rows of A: each panel of B is used by many tiles, so it is copied to where they read it in sequence.
+/// Sums go on from one block of k to the next through C, which rounds nothing.
+template <class T>
+void multiply_repacked(const Product<T>& p) {
+  alignas(64) T panel[kDepth * kPanel<T>];
+  for (int64_t k = 0; k < p.k; k += kDepth) {
+    const int64_t depth = p.k - k < kDepth ? p.k - k : kDepth;
+    for (int64_t j = 0; j < p.n; j += kPanel<T>) {
+      const int64_t columns = p.n - j < kPanel<T> ? p.n - j : kPanel<T>;
+      for (int64_t kk = 0; kk < depth; ++kk) {
+        const T* from = p.b + (k + kk) * p.b_k + j;
+        T* to = panel + kk * kPanel<T>;
+        if (columns == kPanel<T>) {
+          store(to, load(from));
+          store(to + kLanes<T>, load(from + kLanes<T>));
+        } else {
+          __builtin_memcpy(to, from, static_cast<size_t>(columns) * sizeof(T));
+          __builtin_memset(to + columns, 0, static_cast<size_t>(kPanel<T> - columns) * sizeof(T));
+        }
+      }
+      Product<T> part = p;
+      part.n = columns;
+      part.k = depth;
+      part.a = p.a + k * p.a_k;
+      part.b = panel;
+      part.b_k = kPanel<T>;
+      part.b_panel = 0;
+      part.packed = true;
+      part.bias = p.bias == nullptr || k > 0 ? nullptr : p.bias + j;
+      part.accumulate = p.accumulate || k > 0;
+      part.c = p.c + j;
+      for_row_tiles(p.m, kMostRows, [&](int64_t first, int rows) { multiply_rows(part, first, rows); });
+    }
+  }
+}
+
+template <class T>
+void product(const Product<T>& p) {
+  if (!p.packed && p.m > kMostRows && p.k > 0) {
+    multiply_repacked(p);
+    return;
+  }
+  if (p.m <= kMostRows) {
+    if (p.m > 0) multiply_rows(p, 0, static_cast<int>(p.m));
+    return;
+  }
+  // Panel by panel: one is read from memory once and then found in a cache by every tile of rows.
+  for (int64_t j = 0; j < p.n; j += kPanel<T>) {
+    Product<T> part = p;
+    part.n = p.n - j < kPanel<T> ? p.n - j : kPanel<T>;
+    part.b = p.b + j / kPanel<T> * p.b_panel;
+    part.bias = p.bias == nullptr ? nullptr : p.bias + j;
+    part.c = p.c + j;
+    for_row_tiles(p.m, kMostRows, [&](int64_t first, int rows) { multiply_rows(part, first, rows); });
+  }
+}
+
+// Rows of A and rows of B whose dot products are summed together.
+constexpr int kDotRows = kRegisters == 32 ? 6 : 3;
+constexpr int kDotColumns = 4;
+// Bytes of B that stay in the second cache while all rows of A pass.
+constexpr int64_t kDotBlockBytes = 192 * 1024;
+
+/// Rows [i, i + Rows) times four rows of B from j on; those past the end repeat the last and are dropped.
+template <class T, int Rows>
+void dot_tile(const RowProduct<T>& p, int64_t i, int64_t j) {
+  const T* a[Rows];
+  HSM_UNROLL
+  for (int r = 0; r < Rows; ++r) a[r] = p.a_rows != nullptr ? p.a_rows[i + r] : p.a + (i + r) * p.lda;
+  const int64_t columns = p.n - j < kDotColumns ? p.n - j : kDotColumns;
+  const T* b[kDotColumns];
+  HSM_UNROLL
+  for (int q = 0; q < kDotColumns; ++q) b[q] = p.b + (j + (q < columns ? q : columns - 1)) * p.ldb;
+  Vector<T> sums[Rows][kDotColumns] = {};
+  const auto add = [&](const auto& read) {
+    Vector<T> of_b[kDotColumns];
+    HSM_UNROLL
+    for (int q = 0; q < kDotColumns; ++q) of_b[q] = read(b[q]);
+    HSM_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      const Vector<T> of_a = read(a[r]);
+      HSM_UNROLL
+      for (int q = 0; q < kDotColumns; ++q) sums[r][q] = multiply_add(of_a, of_b[q], sums[r][q]);
+    }
+  };
+  int64_t k = 0;
+  for (; k + kLanes<T> <= p.k; k += kLanes<T>) add([k](const T* from) { return load(from + k); });
+  if (k < p.k) add([k, left = p.k - k](const T* from) { return load_first(from + k, left); });
+  HSM_UNROLL
+  for (int r = 0; r < Rows; ++r) {
+    T dots[kDotColumns];
+    sum_lanes_of_four(sums[r], dots);
+    T* c = p.c + (i + r) * p.ldc + j;
+    for (int64_t q = 0; q < columns; ++q) c[q] = p.bias == nullptr ? dots[q] : dots[q] + p.bias[j + q];
+  }
+}
+
+template <class T>
+using DotFunction = void (*)(const RowProduct<T>&, int64_t, int64_t);
+
+template <class T>
+constexpr DotFunction<T> kDotFunctions[6] = {dot_tile<T, 1>,
+                                             dot_tile<T, 2>,
+                                             dot_tile<T, 3>,
+                                             dot_tile<T, kDotRows >= 4 ? 4 : 1>,
+                                             dot_tile<T, kDotRows >= 5 ? 5 : 1>,
+                                             dot_tile<T, kDotRows >= 6 ? 6 : 1>};
+
+template <class T>
+void row_product(const RowProduct<T>& p) {
+  const int64_t fit =
+      kDotBlockBytes / static_cast<int64_t>(sizeof(T)) / (p.k + 1) / kDotColumns * kDotColumns;
+  const int64_t block = fit < kDotColumns ? kDotColumns : fit;
+  for (int64_t j0 = 0; j0 < p.n; j0 += block) {
+    const int64_t j1 = p.n < j0 + block ? p.n : j0 + block;
+    for_row_tiles(p.m, kDotRows, [&](int64_t first, int rows) {
+      for (int64_t j = j0; j < j1; j += kDotColumns) kDotFunctions<T>[rows - 1](p, first, j);
+    });
+  }
+}
+
+template <class T>
+constexpr GemmKernels<T> kGemmKernels = {kPanel<T>, product<T>, row_product<T>};
+
+}  // namespace
+}  // namespace hsm::kernels

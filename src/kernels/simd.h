@@ -1,0 +1,190 @@
+#pragma once
+// Vectors of one instruction set. Only the sources that are compiled once a set include this file and the
+// two *_loops.h beside it. All of it lies in unnamed namespaces and calls no inline function of the standard
+// library: a function compiled for AVX-512 must not be the one that the linker keeps for everybody.
+#include <cstdint>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define HSM_UNROLL _Pragma("GCC unroll 16")
+
+namespace hsm::kernels {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+constexpr int kRegisters = 32;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+constexpr int kRegisters = 16;
+#else
+constexpr int kVectorBytes = 16;
+constexpr int kRegisters = 16;
+#endif
+
+template <class T>
+struct Types;
+template <>
+struct Types<float> {
+  typedef float Vector __attribute__((vector_size(kVectorBytes)));
+  typedef float Unaligned __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
+  typedef int32_t Integers __attribute__((vector_size(kVectorBytes)));
+};
+template <>
+struct Types<double> {
+  typedef double Vector __attribute__((vector_size(kVectorBytes)));
+  typedef double Unaligned __attribute__((vector_size(kVectorBytes), aligned(8), may_alias));
+  typedef int64_t Integers __attribute__((vector_size(kVectorBytes)));
+};
+
+template <class T>
+using Vector = typename Types<T>::Vector;
+template <class T>
+using Integers = typename Types<T>::Integers;
+
+template <class T>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+
+template <class T>
+inline Vector<T> load(const T* from) {
+  return *reinterpret_cast<const typename Types<T>::Unaligned*>(from);
+}
+
+template <class T>
+inline void store(T* to, Vector<T> value) {
+  *reinterpret_cast<typename Types<T>::Unaligned*>(to) = value;
+}
+
+#if defined(__AVX512F__)
+
+inline Vector<float> load_first(const float* from, int64_t count) {
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << count) - 1), from);
+}
+inline Vector<double> load_first(const double* from, int64_t count) {
+  return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1U << count) - 1), from);
+}
+inline void store_first(float* to, Vector<float> value, int64_t count) {
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1U << count) - 1), value);
+}
+inline void store_first(double* to, Vector<double> value, int64_t count) {
+  _mm512_mask_storeu_pd(to, static_cast<__mmask8>((1U << count) - 1), value);
+}
+inline Vector<float> broadcast(float value) {
+  return _mm512_set1_ps(value);
+}
+inline Vector<double> broadcast(double value) {
+  return _mm512_set1_pd(value);
+}
+inline Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+inline Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+
+#elif defined(__AVX2__)
+
+inline __m256i first_lanes(int64_t count, float) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline __m256i first_lanes(int64_t count, double) {
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+inline Vector<float> load_first(const float* from, int64_t count) {
+  return _mm256_maskload_ps(from, first_lanes(count, 0.0F));
+}
+inline Vector<double> load_first(const double* from, int64_t count) {
+  return _mm256_maskload_pd(from, first_lanes(count, 0.0));
+}
+inline void store_first(float* to, Vector<float> value, int64_t count) {
+  _mm256_maskstore_ps(to, first_lanes(count, 0.0F), value);
+}
+inline void store_first(double* to, Vector<double> value, int64_t count) {
+  _mm256_maskstore_pd(to, first_lanes(count, 0.0), value);
+}
+inline Vector<float> broadcast(float value) {
+  return _mm256_set1_ps(value);
+}
+inline Vector<double> broadcast(double value) {
+  return _mm256_set1_pd(value);
+}
+inline Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+inline Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
+
+#else
+
+template <class T>
+inline Vector<T> load_first(const T* from, int64_t count) {
+  Vector<T> value = {};
+  for (int64_t lane = 0; lane < count; ++lane) value[lane] = from[lane];
+  return value;
+}
+template <class T>
+inline void store_first(T* to, Vector<T> value, int64_t count) {
+  for (int64_t lane = 0; lane < count; ++lane) to[lane] = value[lane];
+}
+inline Vector<float> broadcast(float value) {
+  return Vector<float>{value, value, value, value};
+}
+inline Vector<double> broadcast(double value) {
+  return Vector<double>{value, value};
+}
+// Two roundings: the baseline has no fused multiply-add, and contraction is off.
+template <class V>
+inline V multiply_add(V a, V b, V c) {
+  return a * b + c;
+}
+
+#endif
+
+/// Sum of the lanes by halving: lane l with lane l + half, until one is left.
+template <class T>
+inline T sum_lanes(Vector<T> value) {
+  T lanes[kLanes<T>];
+  store(lanes, value);
+  HSM_UNROLL
+  for (int half = kLanes<T> / 2; half > 0; half /= 2) {
+    HSM_UNROLL
+    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
+}
+
+#if defined(__AVX2__)
+inline __m128 fold_to_four(Vector<float> value) {
+#if defined(__AVX512F__)
+  const __m256 half = __builtin_shufflevector(value, value, 0, 1, 2, 3, 4, 5, 6, 7) +
+                      __builtin_shufflevector(value, value, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+  const __m256 half = value;
+#endif
+  return _mm256_castps256_ps128(half) + _mm256_extractf128_ps(half, 1);
+}
+#endif
+
+/// out[i] = sum_lanes(value[i]) for four vectors at once, in the same order of additions.
+inline void sum_lanes_of_four(const Vector<float>* value, float* out) {
+#if defined(__AVX2__)
+  const __m128 a = fold_to_four(value[0]);
+  const __m128 b = fold_to_four(value[1]);
+  const __m128 c = fold_to_four(value[2]);
+  const __m128 d = fold_to_four(value[3]);
+  const __m128 ab = _mm_unpacklo_ps(a, b) + _mm_unpackhi_ps(a, b);
+  const __m128 cd = _mm_unpacklo_ps(c, d) + _mm_unpackhi_ps(c, d);
+  _mm_storeu_ps(out, _mm_movelh_ps(ab, cd) + _mm_movehl_ps(cd, ab));
+#else
+  for (int i = 0; i < 4; ++i) out[i] = sum_lanes<float>(value[i]);
+#endif
+}
+inline void sum_lanes_of_four(const Vector<double>* value, double* out) {
+  for (int i = 0; i < 4; ++i) out[i] = sum_lanes<double>(value[i]);
+}
+
+}  // namespace
+}  // namespace hsm::kernels
