@@ -35,8 +35,7 @@ class SafetensorsFile {
   [[nodiscard]] const std::vector<TensorRef>& tensors() const noexcept { return tensors_; }
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const noexcept { return metadata_; }
   /// DataError, naming the file, when it is missing or has another type or shape.
-  [[nodiscard]] const TensorRef& expect(std::string_view name, DType dtype,
-                                        std::span<const int64_t> shape) const;
+  const TensorRef& expect(std::string_view name, DType dtype, std::span<const int64_t> shape) const;
   [[nodiscard]] const TensorRef* find(std::string_view name) const;
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
