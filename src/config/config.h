@@ -6,8 +6,9 @@
 
 namespace hsm {
 
-// The configuration as plain structs. A member's name is its key in JSON; docs/configuration.md describes
-// each. 0 stands for "none" or "automatic" where a member says so.
+// The configuration as plain structs. A member's name is its key in JSON; fields.cpp says what each may hold
+// and docs/configuration.md describes them. 0 stands for "none" or "automatic" where a member says so, an
+// empty string for null. Paths are absolute once a file has been read.
 
 struct DataConfig {
   std::vector<std::string> train;  ///< paths or globs; "-" is standard input
@@ -16,6 +17,8 @@ struct DataConfig {
   bool lowercase = false;
   bool skip_blank_lines = false;
   std::string cache;  ///< folder of token files; empty: the output directory
+
+  bool operator==(const DataConfig&) const = default;
 };
 
 struct VocabularyConfig {
@@ -23,6 +26,8 @@ struct VocabularyConfig {
   int64_t max_size = 0;         ///< words, reserved symbols included; 0: no limit
   std::string file;             ///< a word a line; empty: from the training text
   bool unk_singletons = false;  ///< words seen once are trained as <unk>, too
+
+  bool operator==(const VocabularyConfig&) const = default;
 };
 
 struct ClassesConfig {
@@ -31,6 +36,8 @@ struct ClassesConfig {
   std::optional<int64_t> clusters;   ///< nothing: chosen ("auto")
   std::optional<int64_t> shortlist;  ///< nothing: chosen ("auto"); 0: only the reserved symbols
   std::string file;                  ///< "word class" lines, for method file
+
+  bool operator==(const ClassesConfig&) const = default;
 };
 
 struct DropoutConfig {
@@ -39,16 +46,20 @@ struct DropoutConfig {
   double output = 0;     ///< on the last layer's output
   double embedding = 0;  ///< on whole rows of the embedding
   bool locked = false;   ///< one mask for all time steps of a window (variational)
+
+  bool operator==(const DropoutConfig&) const = default;
 };
 
 struct ModelConfig {
   std::string cell = "lstm";  ///< lstm | gru | rnn_tanh | rnn_relu
   int64_t layers = 2;
-  std::vector<int64_t> hidden{200};  ///< one number, or one a layer
+  std::vector<int64_t> hidden{200};  ///< one number for all layers, or one a layer
   int64_t embedding = 0;             ///< 0: as the first hidden size
   bool tie_embeddings = false;
   double init_range = 0.1;
   DropoutConfig dropout;
+
+  bool operator==(const ModelConfig&) const = default;
 };
 
 struct OptimizerConfig {
@@ -60,6 +71,8 @@ struct OptimizerConfig {
   double epsilon = 1e-8;           ///< adagrad, adam, adamw
   double initial_accumulator = 0;  ///< adagrad
   double weight_decay = 0;
+
+  bool operator==(const OptimizerConfig&) const = default;
 };
 
 struct ScheduleConfig {
@@ -69,17 +82,22 @@ struct ScheduleConfig {
   int64_t patience = 0;           ///< plateau: validations without improvement that are let pass
   double minimum = 0;             ///< lowest rate (plateau, cosine)
   int64_t warmup_steps = 0;       ///< rate rises linearly over these steps
+
+  bool operator==(const ScheduleConfig&) const = default;
 };
 
-/// When to do something; a unit that is 0 is off.
+/// When to do something: whenever any of the units that aren't 0 has passed. An object in JSON replaces all
+/// three, so {"steps": 500} turns epochs and minutes off.
 struct IntervalConfig {
   int64_t epochs = 0;
   int64_t steps = 0;
   double minutes = 0;
+
+  bool operator==(const IntervalConfig&) const = default;
 };
 
 struct TrainConfig {
-  int64_t epochs = 10;
+  int64_t epochs = 10;  ///< 0: until max_steps, max_time or early_stopping ends it
   int64_t batch = 20;
   int64_t bptt = 35;
   double bptt_jitter = 0;  ///< relative spread of window lengths, in [0, 1)
@@ -93,15 +111,19 @@ struct TrainConfig {
   IntervalConfig validate_every{1, 0, 0};
   IntervalConfig checkpoint_every{1, 0, 10};
   int64_t keep_checkpoints = 2;
-  int64_t max_steps = 0;
-  double max_minutes = 0;
+  int64_t max_steps = 0;              ///< 0: no limit
+  double max_time = 0;                ///< seconds, in JSON a duration such as "90m"; 0: no limit
   int64_t early_stopping = 0;         ///< validations without improvement before the end; 0: never
   std::string keep_weights = "best";  ///< best | last: what model.safetensors holds at the end
+
+  bool operator==(const TrainConfig&) const = default;
 };
 
 struct RuntimeConfig {
   std::string device = "auto";  ///< auto | cpu | cuda | cuda:N
   int64_t threads = 0;          ///< 0: as many as this process may use
+
+  bool operator==(const RuntimeConfig&) const = default;
 };
 
 struct DecodeConfig {
@@ -111,14 +133,20 @@ struct DecodeConfig {
   int64_t max_length = 100;
   double length_penalty = 0;
   uint64_t memory_budget = uint64_t{256} << 20;  ///< bytes; in JSON a size such as "256MiB"
+
+  bool operator==(const DecodeConfig&) const = default;
 };
 
 struct OutputConfig {
   std::string directory;
   int64_t log_every = 200;  ///< steps between progress lines when there is no terminal
+
+  bool operator==(const OutputConfig&) const = default;
 };
 
 struct Config {
+  Config() = default;  // as an aggregate, GCC 12 warns of temporaries "used uninitialized"
+
   DataConfig data;
   VocabularyConfig vocabulary;
   ClassesConfig classes;
@@ -127,6 +155,8 @@ struct Config {
   RuntimeConfig runtime;
   DecodeConfig decode;
   OutputConfig output;
+
+  bool operator==(const Config&) const = default;
 };
 
 }  // namespace hsm
