@@ -40,6 +40,12 @@ set(CMAKE_CUDA_EXTENSIONS OFF)
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # 90 is compiled to PTX as well, for later devices
 endif()
+# The toolkit of the Python wheels has lib where nvcc looks for lib64.
+get_filename_component(hsm_nvcc ${CMAKE_CUDA_COMPILER} REALPATH)
+get_filename_component(hsm_toolkit ${hsm_nvcc}/../.. ABSOLUTE)
+if(EXISTS ${hsm_toolkit}/lib/libcudart_static.a AND NOT EXISTS ${hsm_toolkit}/lib64)
+  set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -L${hsm_toolkit}/lib")
+endif()
 enable_language(CUDA)
 set(HSM_WITH_CUDA ON)
 message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION}: ${CMAKE_CUDA_COMPILER} for ${CMAKE_CUDA_ARCHITECTURES}")
