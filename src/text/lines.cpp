@@ -91,6 +91,12 @@ bool LineReader::next(std::string& line) {
   return true;
 }
 
+bool LineReader::line_ready() const noexcept {
+  const State& state = *state_;
+  return state.begin != state.end &&
+         std::memchr(state.buffer.get() + state.begin, '\n', state.end - state.begin);
+}
+
 int64_t LineReader::line_number() const noexcept {
   return state_->line_number;
 }

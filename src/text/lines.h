@@ -19,6 +19,8 @@ class LineReader {
 
   /// False at the end. From a pipe, returns as soon as a line is there.
   bool next(std::string& line);
+  /// Whether a whole line has been read ahead: next() returns without waiting for more text.
+  [[nodiscard]] bool line_ready() const noexcept;
   [[nodiscard]] int64_t line_number() const noexcept;      ///< of the last line returned, from 1
   [[nodiscard]] const std::string& name() const noexcept;  ///< for messages: the path, or "standard input"
   /// Bytes taken from the file so far, before unpacking.

@@ -97,11 +97,14 @@ TEST_F(Lines, APipeGivesALineAsSoonAsItIsThere) {
   send("(\n");
   ASSERT_TRUE(reader.next(line));
   EXPECT_EQ(line, "(");
+  EXPECT_FALSE(reader.line_ready());
   send("one\ntwo\nth");
   ASSERT_TRUE(reader.next(line));
   EXPECT_EQ(line, "one");
+  EXPECT_TRUE(reader.line_ready());
   ASSERT_TRUE(reader.next(line));
   EXPECT_EQ(line, "two");
+  EXPECT_FALSE(reader.line_ready()) << "the third line isn't whole";
   send("ree");
   ::close(descriptor);
   ASSERT_TRUE(reader.next(line));
