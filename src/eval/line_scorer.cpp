@@ -1,8 +1,5 @@
 #include "eval/line_scorer.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <exception>
 
@@ -25,10 +22,12 @@ LineScorer::LineScorer(const InferenceModel& model, const Vocabulary& vocabulary
                        ThreadPool& pool)
     : vocabulary_(&vocabulary), options_(options), scorer_(model, vocabulary.end_of_sentence(), pool) {}
 
-CorpusScore LineScorer::score(LineReader& reader, const Sink& sink) {
+CorpusScore LineScorer::score(LineReader& reader, const Sink& sink,
+                              const std::function<void()>& before_reading) {
   ScoreSum sum(vocabulary_->end_of_sentence(), vocabulary_->unknown());
   StreamState state = scorer_.start();
   for (bool more = true; more;) {
+    if (before_reading) before_reading();
     std::exception_ptr malformed;
     try {
       more = read_window(reader);
@@ -49,7 +48,8 @@ bool LineScorer::read_window(LineReader& reader) {
   ids_.clear();
   do {
     if (!read_line(reader)) return false;
-  } while (static_cast<int64_t>(ids_.size()) < options_.window_words && lengths_.size() < kWindowLines);
+  } while (static_cast<int64_t>(ids_.size()) < options_.window_words && lengths_.size() < kWindowLines &&
+           reader.line_ready());
   return true;
 }
 
@@ -62,7 +62,7 @@ bool LineScorer::read_line(LineReader& reader) {
   if (split_.empty() && options_.skip_blank_lines) return true;
   for (const std::string_view word : split_) {
     words_.push_back(word);
-    ids_.push_back(vocabulary_->find(word).value_or(vocabulary_->unknown()));
+    ids_.push_back(vocabulary_->id_or_unknown(word));
   }
   ids_.push_back(vocabulary_->end_of_sentence());
   lengths_.push_back(static_cast<int64_t>(split_.size()) + 1);
@@ -84,13 +84,14 @@ void LineScorer::hand_over(ScoreSum& sum, std::string_view name, const Sink& sin
   for (size_t index = 0; index < lengths_.size(); ++index) {
     const auto length = static_cast<size_t>(lengths_[index]);
     ScoredLine line;
+    line.unknown = vocabulary_->unknown();
     line.number = lines_[index].number;
     line.words = std::span(words_).subspan(first_word, length - 1);
     line.ids = std::span(ids_).subspan(first, length);
     line.scores = std::span(scores_).subspan(first, length);
     for (size_t place = 0; place < length; ++place) {
       if (!std::isfinite(line.scores[place].log_prob())) {
-        fail_not_finite(name, line.number, place + 1 < length ? line.words[place] : kEndOfSentence);
+        fail_not_finite(name, line.number, line.text_of(place));
       }
       sum.add(line.ids[place], line.scores[place]);
     }
@@ -99,12 +100,6 @@ void LineScorer::hand_over(ScoreSum& sum, std::string_view name, const Sink& sin
     first += length;
     first_word += length - 1;
   }
-}
-
-bool is_interactive(const std::string& path) {
-  struct stat status {};
-  const int result = path == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(path.c_str(), &status);
-  return result == 0 && !S_ISREG(status.st_mode);
 }
 
 }  // namespace hsm

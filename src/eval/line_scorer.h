@@ -17,22 +17,28 @@ struct LineOptions {
   Context context = Context::stream;
   TextOptions text;
   bool skip_blank_lines = false;
-  /// Words read and scored at a time, for speed; 0: each line by itself, before the next is read. The scores
-  /// are the same.
-  int64_t window_words = int64_t{1} << 15;
+  int64_t window_words = int64_t{1} << 15;  ///< read and scored at a time, for speed; at least one line
 };
 
 /// A line and its scores; valid during the call that hands it over.
 struct ScoredLine {
-  int64_t number = 0;  ///< in its file, from 1
-  std::span<const std::string_view>
-      words;                     ///< as in the text (lower-cased where the model does that), without `</s>`
-  std::span<const int32_t> ids;  ///< what the model reads: one a word, then `</s>`
-  std::span<const TokenScore> scores;  ///< one an id
-  CorpusScore sums;                    ///< of this line
+  int64_t number = 0;                       ///< in its file, from 1
+  std::span<const std::string_view> words;  ///< as in the text, after lower-casing; without `</s>`
+  std::span<const int32_t> ids;             ///< what the model reads: one a word, then `</s>`
+  std::span<const TokenScore> scores;       ///< one an id
+  CorpusScore sums;                         ///< of this line
+  int32_t unknown = 0;                      ///< the id of `<unk>`
+
+  /// The word at a place of ids and scores; `</s>` at the last.
+  [[nodiscard]] std::string_view text_of(size_t place) const {
+    return place < words.size() ? words[place] : kEndOfSentence;
+  }
+  /// Predicted as `<unk>`: not in the vocabulary, or a literal `<unk>`.
+  [[nodiscard]] bool is_oov(size_t place) const { return ids[place] == unknown; }
 };
 
-/// Scores text line by line.
+/// Scores text line by line. Lines that have already arrived are scored together, but none waits for one that
+/// hasn't.
 class LineScorer {
  public:
   using Sink = std::function<void(const ScoredLine&)>;
@@ -42,9 +48,10 @@ class LineScorer {
              ThreadPool& pool);
 
   /// Scores all lines that are left in `reader`, starting from zero state, hands each to `sink` in order, and
-  /// returns their sums. DataError for malformed text, after the lines before it were handed over, and for a
-  /// log-probability that isn't finite.
-  CorpusScore score(LineReader& reader, const Sink& sink);
+  /// returns their sums. `before_reading` is called before each wait for more text: the time to flush.
+  /// DataError for malformed text, after the lines before it were handed over, and for a log-probability that
+  /// isn't finite.
+  CorpusScore score(LineReader& reader, const Sink& sink, const std::function<void()>& before_reading = {});
 
  private:
   struct Line {
@@ -67,9 +74,5 @@ class LineScorer {
   std::vector<int32_t> ids_;
   std::vector<TokenScore> scores_;
 };
-
-/// Whether lines of this input ("-": standard input) may come one at a time, with someone waiting for the
-/// answer: whether it isn't a regular file.
-bool is_interactive(const std::string& path);
 
 }  // namespace hsm

@@ -15,7 +15,7 @@ constexpr int64_t kWindow = int64_t{1} << 15;  // words read, scored and added u
 
 double average(double log_prob, int64_t count) {
   if (count == 0) return std::numeric_limits<double>::quiet_NaN();
-  return std::exp(-log_prob / static_cast<double>(count));
+  return std::min(std::exp(-log_prob / static_cast<double>(count)), std::numeric_limits<double>::max());
 }
 
 /// A token file in windows.

@@ -20,7 +20,7 @@ struct CorpusScore {
   double log_prob = 0;
   double log_prob_oov = 0;  ///< the part of log_prob that stands at such positions
 
-  /// NaN when there is no prediction to average over.
+  /// NaN when there is no prediction to average over; never infinite.
   [[nodiscard]] double perplexity() const;
   /// Of the predictions that aren't at OOV positions.
   [[nodiscard]] double perplexity_without_oov() const;
