@@ -46,7 +46,9 @@ void pack(const T* weights, int64_t n, int64_t k, int64_t ld, int64_t panel, T* 
 }
 
 template <class T>
-PackedMatrix<T>::PackedMatrix(const T* weights, int64_t n, int64_t k) : n_(n), k_(k) {
+void PackedMatrix<T>::assign(const T* weights, int64_t n, int64_t k) {
+  n_ = n;
+  k_ = k;
   const int64_t panel = active<T>().panel;
   data_.resize(static_cast<size_t>(packed_size(n, k, panel)));
   pack(weights, n, k, k, panel, data_.data());

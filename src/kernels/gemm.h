@@ -14,7 +14,9 @@ template <class T>
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  PackedMatrix(const T* weights, int64_t n, int64_t k);
+  PackedMatrix(const T* weights, int64_t n, int64_t k) { assign(weights, n, k); }
+  /// Packs other weights, in the storage that is there when it is large enough.
+  void assign(const T* weights, int64_t n, int64_t k);
   [[nodiscard]] int64_t n() const noexcept { return n_; }
   [[nodiscard]] int64_t k() const noexcept { return k_; }
   [[nodiscard]] const T* data() const noexcept { return data_.data(); }

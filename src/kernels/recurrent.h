@@ -1,0 +1,76 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "kernels/cell.h"
+#include "kernels/gemm.h"
+
+namespace hsm::kernels {
+
+/// A layer's parameters as torch lays them out, G = gate_count(cell): not owned.
+template <class T>
+struct LayerWeights {
+  T* input = nullptr;        ///< [G·H, I]
+  T* hidden = nullptr;       ///< [G·H, H]
+  T* input_bias = nullptr;   ///< [G·H]
+  T* hidden_bias = nullptr;  ///< [G·H]
+};
+
+/// One recurrent layer while it learns: a window forward, then backward through time.
+///
+/// Streams are independent but for the gradients by the weights, so each thread takes its own streams
+/// through all steps without meeting the others. Every sum has an order of its own that depends neither on
+/// the number of threads nor on how streams are shared out.
+template <class T>
+class RecurrentLayer {
+ public:
+  RecurrentLayer(Cell cell, int64_t input, int64_t hidden);
+
+  /// x [steps, streams, I] → output [steps, streams, H]. `state`: one row of state_width values (h, then c)
+  /// a stream, rows `state_stride` apart; read, then replaced. `x` and the weights must stay for backward();
+  /// the output need not.
+  void forward(const LayerWeights<const T>& weights, int64_t steps, int64_t streams, const T* x, T* state,
+               int64_t state_stride, T* output, ThreadPool& pool);
+
+  /// From the gradient by the output: the gradients by x and by the weights, all overwritten. None flows
+  /// into the state before the window.
+  void backward(const LayerWeights<const T>& weights, const T* output_gradient, T* x_gradient,
+                const LayerWeights<T>& gradients, ThreadPool& pool);
+
+  [[nodiscard]] int64_t input() const noexcept { return input_; }
+  [[nodiscard]] int64_t hidden() const noexcept { return hidden_; }
+  /// Layer outputs of the last forward(), [steps, streams, H].
+  [[nodiscard]] const T* output() const noexcept { return hidden_states_.data() + streams_ * hidden_; }
+
+ private:
+  struct Streams {  // a range of streams that one thread takes
+    int64_t first = 0;
+    int64_t count = 0;
+  };
+  [[nodiscard]] Streams share(int64_t part, int64_t parts) const;
+  [[nodiscard]] T* gates(int64_t step, int64_t stream);
+  void forward_step(int64_t step, Streams streams, const LayerWeights<const T>& weights, T* scratch);
+  void backward_steps(Streams streams, const LayerWeights<const T>& weights, const T* output_gradient,
+                      T* scratch);
+  void weight_gradients(const LayerWeights<T>& gradients, ThreadPool& pool);
+
+  Cell cell_;
+  int64_t input_;
+  int64_t hidden_;
+  int64_t width_;  // G · H
+  int64_t steps_ = 0;
+  int64_t streams_ = 0;
+  const T* x_ = nullptr;
+  PackedMatrix<T> packed_input_;
+  PackedMatrix<T> packed_hidden_;
+  std::vector<T> bias_;           // the LSTM's and the plain cells' two biases in one
+  std::vector<T> gates_;          // [steps, streams, G·H]: gates, then their gradients (by the input's part)
+  std::vector<T> hidden_states_;  // [steps + 1, streams, H]: state before the window, then the outputs
+  std::vector<T> cells_;          // LSTM: [steps + 1, streams, H]
+  std::vector<T> candidates_;     // GRU: [steps, streams, H], the hidden part of n, then its gradient
+  std::vector<T> scratch_;
+};
+
+}  // namespace hsm::kernels
