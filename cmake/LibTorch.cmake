@@ -1,12 +1,14 @@
 # Imported target LibTorch::cpu from the Python wheel of torch.
 #
 # The wheel's own TorchConfig.cmake demands a CUDA toolkit even for a CPU program, so the few lines that are
-# needed stand here. Sets HSM_VENV to the environment in use, HSM_PYTHON to its interpreter and
-# HSM_TORCH_VERSION. Nothing found is cached: a new configure sees a new environment.
+# needed stand here. Sets HSM_VENV, HSM_TORCH_VERSION, and HSM_PYTHON to the environment's interpreter. Nothing found is
+# cached: a new configure sees what has changed in the environment.
 if(NOT HSM_VENV)
-  if(DEFINED ENV{HSM_VENV})
-    set(HSM_VENV $ENV{HSM_VENV})
-  else()
+  if(DEFINED ENV{HSM_VENV})  # remembered, for the build tool configures again without this shell's variables
+    set(HSM_VENV_OF_SHELL $ENV{HSM_VENV} CACHE INTERNAL "HSM_VENV in the environment of the last configure")
+  endif()
+  set(HSM_VENV ${HSM_VENV_OF_SHELL})
+  if(NOT HSM_VENV)
     set(HSM_VENV ${CMAKE_SOURCE_DIR}/.venv)
   endif()
 endif()
