@@ -33,7 +33,8 @@ std::optional<std::string> nearest_name(std::string_view name, std::span<const s
   size_t least = limit + 1;
   if (name.size() > kLongest) return nearest;
   for (const std::string& candidate : known) {
-    const size_t distance = edit_distance(name, candidate);
+    const bool abbreviated = name.size() >= 3 && candidate.starts_with(name);
+    const size_t distance = abbreviated ? 1 : edit_distance(name, candidate);
     if (distance >= least || distance >= candidate.size()) continue;
     least = distance;
     nearest = candidate;

@@ -22,6 +22,7 @@ TEST(Nearest, FindsTheLikeliestName) {
   EXPECT_EQ(nearest_name("learningrate", known), "learning_rate");
   EXPECT_EQ(nearest_name("embeddings", known), "embedding");
   EXPECT_EQ(nearest_name("layer", known), "layers");
+  EXPECT_EQ(nearest_name("learn", known), "learning_rate");
   EXPECT_EQ(nearest_name("vocabulary", known), std::nullopt);
   EXPECT_EQ(nearest_name("x", known), std::nullopt);
   EXPECT_EQ(nearest_name(std::string(1000, 'x'), known), std::nullopt);
