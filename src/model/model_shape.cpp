@@ -33,19 +33,6 @@ int64_t element_count(const TensorSpec& spec) {
 
 }  // namespace
 
-int64_t ModelShape::gates() const {
-  switch (cell) {
-    case Cell::lstm:
-      return 4;
-    case Cell::gru:
-      return 3;
-    case Cell::rnn_tanh:
-    case Cell::rnn_relu:
-      break;
-  }
-  return 1;
-}
-
 int64_t ModelShape::state_size() const {
   int64_t size = 0;
   for (const int64_t width : hidden) size += layer_state(width);

@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "config/config.h"
+#include "kernels/cell.h"
 
 namespace hsm {
 
-enum class Cell { lstm, gru, rnn_tanh, rnn_relu };
+using kernels::Cell;
 
 /// Sizes of a language model: embedding → recurrent layers → (projection) → head.
 struct ModelShape {
@@ -19,14 +20,14 @@ struct ModelShape {
   bool tied = false;
 
   /// Gates a cell computes: 4 (i, f, g, o), 3 (r, z, n) or 1.
-  [[nodiscard]] int64_t gates() const;
+  [[nodiscard]] int64_t gates() const { return kernels::gate_count(cell); }
   [[nodiscard]] int64_t layer_input(size_t layer) const { return layer == 0 ? embedding : hidden[layer - 1]; }
   /// Width of the head: the embedding's when tied, else the last layer's.
   [[nodiscard]] int64_t head_dim() const { return tied ? embedding : hidden.back(); }
   /// A linear layer without bias between the last layer and the head.
   [[nodiscard]] bool has_projection() const { return head_dim() != hidden.back(); }
   /// Floats of a layer's part of the state: h, then c for an LSTM.
-  [[nodiscard]] int64_t layer_state(int64_t width) const { return cell == Cell::lstm ? 2 * width : width; }
+  [[nodiscard]] int64_t layer_state(int64_t width) const { return kernels::state_width(cell, width); }
   /// Floats of the recurrent state of one stream: layer by layer h, then c for an LSTM.
   [[nodiscard]] int64_t state_size() const;
   [[nodiscard]] int64_t parameter_count() const;

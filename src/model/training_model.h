@@ -11,6 +11,7 @@
 #include "kernels/row_gradients.h"
 #include "model/inference_model.h"
 #include "model/model_shape.h"
+#include "model/recurrent_stack.h"
 #include "text/batches.h"
 
 namespace hsm {
@@ -33,8 +34,10 @@ struct StepPosition {
   int64_t step = 0;    ///< since the start of training, from 0
 };
 
-/// The model while it learns: parameters, forward and backward pass on the CPU. The recurrent layers are
-/// LibTorch's; embedding and head are kernels. Headers below this one know no torch.
+/// The model while it learns: parameters, forward and backward pass on the CPU.
+///
+/// The head computes its loss and gradients in one pass, so backward begins where forward ends: no graph is
+/// kept.
 class TrainingModel {
  public:
   /// Parameters drawn uniformly from ±init_range, keyed by the seed.
