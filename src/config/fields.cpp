@@ -47,9 +47,10 @@ void describe(SectionBuilder<VocabularyConfig>& s) {
           "no limit.");
   s.value("file", &VocabularyConfig::file, PathKind{},
           "Take the vocabulary from this file, a word a line, instead of the training text.");
-  s.value(
-      "unk_singletons", &VocabularyConfig::unk_singletons, BooleanKind{},
-      "Train <unk> on words seen once, too, at random every other time, when nothing else would train it.");
+  s.value("unk_singletons", &VocabularyConfig::unk_singletons, BooleanKind{},
+          "Each occurrence of a word seen once in the training text is taken for <unk> with probability 1/2, "
+          "so that "
+          "<unk> is trained, and so is the word.");
 }
 
 void describe(SectionBuilder<ClassesConfig>& s) {
@@ -147,7 +148,7 @@ void describe(SectionBuilder<TrainConfig>& s) {
           "Streams, or sentences, that are trained side by side.");
   s.value("bptt", &TrainConfig::bptt, between(1, kWidest), "Time steps that gradients flow back through.");
   s.value("bptt_jitter", &TrainConfig::bptt_jitter, below_one(),
-          "Lengths of windows vary at random by up to this share of bptt.");
+          "Lengths of windows are drawn evenly from bptt · (1 ± this).");
   s.section("optimizer", &TrainConfig::optimizer, "How gradients change weights.", describe);
   s.value("context", &TrainConfig::context, ChoiceKind{{"stream", "sentence"}},
           "\"stream\": lines follow each other and states are carried on; \"sentence\": each line starts "
