@@ -23,7 +23,7 @@ RUN cmake --preset release -DHSM_TESTS=OFF -DHSM_COMMIT="$COMMIT" \
 FROM ${BASE} AS run
 COPY --from=build /opt/hsm /opt/hsm
 RUN ln -s /opt/hsm/bin/hsm /usr/local/bin/hsm \
- && useradd --system --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin hsm \
+ && useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin hsm \
  && mkdir /data
 # Where the NVIDIA container runtime is installed it lends the devices and the driver.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
