@@ -1,0 +1,146 @@
+#include "decode/decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "base/error.h"
+#include "decode/arena.h"
+#include "decode/beam_search.h"
+#include "decode/expander.h"
+#include "decode/next_words.h"
+#include "decode/row_batch.h"
+#include "decode/sampling.h"
+#include "decode/step_loop.h"
+#include "decode/word_filter.h"
+
+namespace hsm {
+namespace {
+
+// Rows in a step beyond which more inputs together gain little, and inputs that a stream of lines may have
+// under way.
+constexpr int64_t kUsefulRows = 128;
+constexpr int64_t kUsefulInputs = 32;
+constexpr int64_t kUsefulExpansions = 2048;
+
+int64_t rows_per_input(const DecoderSettings& settings) {
+  if (const auto* beam = std::get_if<BeamOptions>(&settings.task)) return beam->beam;
+  if (const auto* sampling = std::get_if<SamplingOptions>(&settings.task)) return sampling->samples;
+  return 1;
+}
+
+void check_range(const char* name, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return;
+  throw UsageError(std::string(name) + ": " + std::to_string(value) + " given, expected " +
+                   std::to_string(least) + " to " + std::to_string(most));
+}
+
+void check(const LengthOptions& options) {
+  check_range("max-length", options.max_length, 0, kLongestOutput);
+  check_range("min-length", options.min_length, 0, options.max_length);
+  if (!std::isfinite(options.length_penalty)) throw UsageError("length-penalty: a finite number expected");
+}
+
+void check(const BeamOptions& options) {
+  check_range("beam", options.beam, 1, kWidestBeam);
+  check_range("nbest", options.nbest, 1, options.beam);
+  check(options.length);
+  if ((options.beam + options.nbest) * options.length.max_length > std::numeric_limits<int32_t>::max()) {
+    throw UsageError("beam " + std::to_string(options.beam) + " with max-length " +
+                     std::to_string(options.length.max_length) +
+                     ": (beam + nbest) x max-length must be below 2147483648");
+  }
+}
+
+void check(const SamplingOptions& options) {
+  check_range("sample", options.samples, 1, kMostSamples);
+  check_range("top-k", options.top_k, 0, std::numeric_limits<int32_t>::max());
+  if (!(options.temperature > 0 && std::isfinite(options.temperature))) {
+    throw UsageError("temperature: a number above 0 expected");
+  }
+  if (!(options.top_p > 0 && options.top_p <= 1))
+    throw UsageError("top-p: a number above 0, at most 1 expected");
+  check(options.length);
+}
+
+void check(const NextWordOptions& options) {
+  check_range("next", options.count, 1, std::numeric_limits<int32_t>::max());
+}
+
+PlanLimits limits(const Scorer& scorer, const DecoderSettings& settings) {
+  const int64_t rows = rows_per_input(settings);
+  const int64_t all = std::max<int64_t>(rows * scorer.clusters(), 1);
+  PlanLimits limits;
+  limits.budget = settings.memory_budget;
+  limits.inputs =
+      settings.batch > 0 ? settings.batch : std::clamp<int64_t>(kUsefulRows / rows, 1, kUsefulInputs);
+  limits.expansions = settings.expansions > 0
+                          ? settings.expansions
+                          : std::min({std::max<int64_t>(2 * rows, 16), all, kUsefulExpansions});
+  return limits;
+}
+
+}  // namespace
+
+/// Everything that a run needs, laid out in one arena.
+struct Decoder::Workspace {
+  Workspace(Arena&& memory, const Scorer& scorer, const DecoderSettings& settings, int64_t inputs,
+            int64_t expansions, ThreadPool& pool)
+      : arena(std::move(memory)),
+        filter(arena, scorer, settings.allowed),
+        rows(arena, scorer, inputs * rows_per_input(settings), pool),
+        expander(arena, scorer, expansions),
+        strategy(make_strategy(settings, inputs)),
+        loop(arena, rows, *strategy, inputs) {}
+
+  std::unique_ptr<Strategy> make_strategy(const DecoderSettings& settings, int64_t inputs) {
+    return std::visit([&](const auto& options) { return make(options, inputs); }, settings.task);
+  }
+  std::unique_ptr<Strategy> make(const BeamOptions& options, int64_t inputs) {
+    return std::make_unique<BeamSearch>(arena, options, filter, rows, expander, inputs);
+  }
+  std::unique_ptr<Strategy> make(const SamplingOptions& options, int64_t inputs) {
+    return std::make_unique<Sampling>(arena, options, filter, rows, expander, inputs);
+  }
+  std::unique_ptr<Strategy> make(const NextWordOptions& options, int64_t inputs) {
+    return std::make_unique<NextWords>(arena, options, filter, rows, expander, inputs);
+  }
+
+  Arena arena;
+  WordFilter filter;
+  RowBatch rows;
+  Expander expander;
+  std::unique_ptr<Strategy> strategy;
+  StepLoop loop;
+};
+
+Decoder::Decoder(const Scorer& scorer, const DecoderSettings& settings, ThreadPool& pool) {
+  std::visit([](const auto& options) { check(options); }, settings.task);
+  check_range("batch", settings.batch, 0, kMostInputs);
+  plan_ = plan_memory(limits(scorer, settings), [&](int64_t inputs, int64_t expansions) {
+    Workspace workspace(Arena(), scorer, settings, inputs, expansions, pool);
+    return std::move(workspace.arena);
+  });
+  workspace_ =
+      std::make_unique<Workspace>(Arena(plan_.bytes), scorer, settings, plan_.inputs, plan_.expansions, pool);
+}
+
+Decoder::~Decoder() = default;
+
+void Decoder::run(PromptFeed& feed, ResultSink& sink) {
+  workspace_->loop.run(feed, sink);
+}
+
+DecodeStats Decoder::stats() const {
+  const StepLoop& loop = workspace_->loop;
+  DecodeStats stats;
+  stats.inputs = loop.inputs();
+  stats.steps = loop.steps();
+  stats.rows = loop.rows_fed();
+  stats.expansions = workspace_->expander.total();
+  workspace_->strategy->report(stats);
+  return stats;
+}
+
+}  // namespace hsm

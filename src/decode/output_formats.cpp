@@ -1,0 +1,168 @@
+#include "decode/output_formats.h"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace hsm {
+
+// ---- text
+
+void TextWriter::append_line_number(const Prompt& prompt) {
+  if (!options().numbered) return;
+  append_number(prompt.number + 1);
+  append('\t');
+}
+
+// A block has a line even when there is nothing to say.
+void TextWriter::begin(const Prompt& prompt, int64_t hypotheses) {
+  if (hypotheses > 0) return;
+  append_line_number(prompt);
+  append(options().scores ? "\t\t\n" : "\n");
+}
+
+void TextWriter::hypothesis(const Prompt& prompt, const Hypothesis& hypothesis) {
+  append_line_number(prompt);
+  if (options().scores) {
+    append_number(hypothesis.log_prob);
+    append('\t');
+    append_number(hypothesis.score);
+    append('\t');
+  }
+  append_words(hypothesis, [this](const std::string& text) { append(text); });
+  append('\n');
+}
+
+void TextWriter::end(const Prompt& /*prompt*/) {
+  end_block();
+}
+
+void TextWriter::next_words(const Prompt& prompt, std::span<const Candidate> words) {
+  if (words.empty()) {
+    append_line_number(prompt);
+    append("\t\n");
+  }
+  for (const Candidate& candidate : words) {
+    append_line_number(prompt);
+    append(word(candidate.word));
+    append('\t');
+    append_number(std::exp(candidate.score));
+    append('\n');
+    pass_on_when_large();
+  }
+  end_block();
+}
+
+// ---- jsonl
+
+void JsonLinesWriter::append_prompt(const Prompt& prompt) {
+  append("{\"prompt\":");
+  append_string(prompt.text);
+  append(",\"prompt_oov\":[");
+  bool first = true;
+  for (const std::string& unknown : prompt.unknown) {
+    separate(first);
+    append_string(unknown);
+  }
+  append(']');
+}
+
+void JsonLinesWriter::append_string(std::string_view text) {
+  append('"');
+  append_escaped(text);
+  append('"');
+}
+
+void JsonLinesWriter::separate(bool& first) {
+  if (!first) append(',');
+  first = false;
+  pass_on_when_large();
+}
+
+void JsonLinesWriter::begin(const Prompt& prompt, int64_t /*hypotheses*/) {
+  append_prompt(prompt);
+  append(",\"hypotheses\":[");
+  first_hypothesis_ = true;
+}
+
+void JsonLinesWriter::hypothesis(const Prompt& /*prompt*/, const Hypothesis& hypothesis) {
+  separate(first_hypothesis_);
+  append("{\"text\":\"");
+  append_words(hypothesis, [this](const std::string& text) { append_escaped(text); });
+  append("\",\"logprob\":");
+  append_number(hypothesis.log_prob);
+  append(",\"score\":");
+  append_number(hypothesis.score);
+  append(",\"tokens\":[");
+  bool first = true;
+  for (const int32_t token : hypothesis.tokens) {
+    separate(first);
+    append_string(word(token));
+  }
+  append("],\"token_logprobs\":[");
+  first = true;
+  for (const double log_prob : hypothesis.token_log_probs) {
+    separate(first);
+    append_number(log_prob);
+  }
+  append(hypothesis.finished ? "],\"finished\":true}" : "],\"finished\":false}");
+}
+
+void JsonLinesWriter::end(const Prompt& /*prompt*/) {
+  append("]}\n");
+  end_block();
+}
+
+void JsonLinesWriter::next_words(const Prompt& prompt, std::span<const Candidate> words) {
+  append_prompt(prompt);
+  append(",\"next\":[");
+  bool first = true;
+  for (const Candidate& candidate : words) {
+    separate(first);
+    append("{\"word\":");
+    append_string(word(candidate.word));
+    append(",\"probability\":");
+    append_number(std::exp(candidate.score));
+    append(",\"logprob\":");
+    append_number(candidate.score);
+    append('}');
+  }
+  append("]}\n");
+  end_block();
+}
+
+// ---- moses
+
+void MosesWriter::begin(const Prompt& /*prompt*/, int64_t /*hypotheses*/) {}
+
+void MosesWriter::hypothesis(const Prompt& prompt, const Hypothesis& hypothesis) {
+  append_number(prompt.number);
+  append(" ||| ");
+  append_words(hypothesis, [this](const std::string& text) { append_field(text); });
+  append(" ||| logprob= ");
+  append_number(hypothesis.log_prob);
+  append(" ||| ");
+  append_number(hypothesis.score);
+  append('\n');
+}
+
+// A word must not look like the separator.
+void MosesWriter::append_field(const std::string& text) {
+  if (text.find("|||") == std::string::npos) return append(text);
+  for (const char character : text) {
+    if (character == '|') {
+      append("&#124;");
+    } else {
+      append(character);
+    }
+  }
+}
+
+void MosesWriter::end(const Prompt& /*prompt*/) {
+  end_block();
+}
+
+void MosesWriter::next_words(const Prompt& /*prompt*/, std::span<const Candidate> /*words*/) {
+  throw std::logic_error("best next words have no moses format");
+}
+
+}  // namespace hsm

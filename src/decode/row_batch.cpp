@@ -1,0 +1,83 @@
+#include "decode/row_batch.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace hsm {
+namespace {
+
+// Below so many rows a piece isn't worth waking another thread; above, scratch would only grow.
+constexpr int64_t kLeastPiece = 8;
+constexpr int64_t kLargestPiece = 64;
+
+int64_t piece_rows(int64_t rows, int threads) {
+  return std::clamp((rows + threads - 1) / threads, kLeastPiece, kLargestPiece);
+}
+
+}  // namespace
+
+RowBatch::RowBatch(Arena& arena, const Scorer& scorer, int64_t max_rows, ThreadPool& pool)
+    : scorer_(&scorer),
+      pool_(&pool),
+      state_size_(scorer.state_size()),
+      head_size_(scorer.head_size()),
+      root_size_(scorer.shortlist() + scorer.clusters()),
+      max_piece_(std::min(max_rows, piece_rows(max_rows, pool.threads()))),
+      scratch_size_(scorer.scratch_size(max_piece_)),
+      states_{arena.take<float>(max_rows * state_size_, "states"),
+              arena.take<float>(max_rows * state_size_, "states")},
+      head_(arena.take<float>(max_rows * head_size_, "head inputs")),
+      root_(arena.take<float>(max_rows * root_size_, "root scores")),
+      scratch_(arena.take<float>(scratch_size_ * pool.threads(), "layer scratch")),
+      tokens_(arena.take<int32_t>(max_rows, "rows")) {}
+
+std::span<const float> RowBatch::state(int64_t row) const {
+  return states_[current_].subspan(static_cast<size_t>(row * state_size_), static_cast<size_t>(state_size_));
+}
+
+std::span<const float> RowBatch::root(int64_t row) const {
+  return root_.subspan(static_cast<size_t>(row * root_size_), static_cast<size_t>(root_size_));
+}
+
+template <class Body>
+void RowBatch::for_pieces(int64_t rows, const Body& body) {
+  const int64_t piece = std::min(piece_rows(rows, pool_->threads()), max_piece_);
+  pool_->run((rows + piece - 1) / piece, [&](int64_t item, int worker) {
+    const int64_t first = item * piece;
+    body(first, std::min(piece, rows - first), worker);
+  });
+}
+
+void RowBatch::step(std::span<const RowSource> sources, int64_t scored) {
+  float* next = spare_states().data();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    float* to = next + static_cast<int64_t>(i) * state_size_;
+    if (sources[i].row == kZeroState) {
+      std::fill_n(to, state_size_, 0.0F);
+    } else {
+      std::copy_n(states_[current_].data() + sources[i].row * state_size_, state_size_, to);
+    }
+    tokens_[i] = sources[i].token;
+  }
+  feed(spare_states(), tokens_.first(sources.size()), scored);
+  current_ = 1 - current_;
+}
+
+void RowBatch::feed(std::span<float> states, std::span<const int32_t> tokens, int64_t scored) {
+  for_pieces(static_cast<int64_t>(tokens.size()), [&](int64_t first, int64_t rows, int worker) {
+    float* head = head_.data() + first * head_size_;
+    scorer_->advance(tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
+                     states.data() + first * state_size_, head, scratch_.data() + worker * scratch_size_);
+    const int64_t to_score = std::clamp<int64_t>(scored - first, 0, rows);
+    if (to_score > 0) scorer_->root(head, to_score, root_.data() + first * root_size_);
+  });
+  for (int64_t row = 0; row < scored; ++row) {
+    if (std::isnan(root_[static_cast<size_t>(row * root_size_)])) {
+      throw DataError("the model's scores are not numbers: its weights hold NaN or infinite values");
+    }
+  }
+}
+
+}  // namespace hsm

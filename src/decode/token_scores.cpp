@@ -1,0 +1,73 @@
+#include "decode/token_scores.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace hsm {
+
+TokenScorer::TokenScorer(Arena& arena, const Scorer& scorer, int64_t max_sequences)
+    : scorer_(&scorer),
+      order_(arena.take<int32_t>(max_sequences, "output")),
+      tokens_(arena.take<int32_t>(max_sequences, "output")) {}
+
+void TokenScorer::run(std::span<const ScoredSequence> sequences, std::span<const float> state,
+                      int32_t first_token, RowBatch& rows, Expander& expander) {
+  const auto length = [&](int32_t sequence) {
+    return sequences[static_cast<size_t>(sequence)].tokens.size();
+  };
+  const auto order = order_.first(sequences.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](int32_t a, int32_t b) { return length(a) != length(b) ? length(a) > length(b) : a < b; });
+  const auto states = rows.spare_states();
+  for (size_t row = 0; row < order.size(); ++row) {
+    std::copy(state.begin(), state.end(), states.begin() + static_cast<int64_t>(row * state.size()));
+    tokens_[row] = first_token;
+  }
+  int64_t count = static_cast<int64_t>(order.size());
+  for (int64_t position = 0;; ++position) {
+    while (count > 0 && static_cast<int64_t>(length(order[static_cast<size_t>(count - 1)])) <= position)
+      --count;
+    if (count == 0) return;
+    rows.feed(states, tokens_.first(static_cast<size_t>(count)), count);
+    read(sequences, position, count, rows, expander);
+  }
+}
+
+// Takes the scores of the tokens at `position`, which are then fed next.
+void TokenScorer::read(std::span<const ScoredSequence> sequences, int64_t position, int64_t count,
+                       const RowBatch& rows, Expander& expander) {
+  expander.clear();
+  for (int32_t row = 0; row < count; ++row) {
+    const int32_t index = order_[static_cast<size_t>(row)];
+    const ScoredSequence& sequence = sequences[static_cast<size_t>(index)];
+    const int32_t token = sequence.tokens[static_cast<size_t>(position)];
+    tokens_[static_cast<size_t>(row)] = token;
+    const WordPlace place = scorer_->place(token);
+    const auto root = rows.root(row);
+    if (place.cluster < 0) {
+      sequence.log_probs[static_cast<size_t>(position)] = double{root[static_cast<size_t>(place.index)]};
+      continue;
+    }
+    sequence.log_probs[static_cast<size_t>(position)] =
+        double{root[static_cast<size_t>(scorer_->shortlist() + place.cluster)]};
+    if (scorer_->cluster_words(place.cluster).size() == 1) continue;
+    if (expander.full()) harvest(sequences, position, rows, expander);
+    expander.add({place.cluster, row, index, place.index});
+  }
+  harvest(sequences, position, rows, expander);
+}
+
+void TokenScorer::harvest(std::span<const ScoredSequence> sequences, int64_t position, const RowBatch& rows,
+                          Expander& expander) {
+  if (expander.empty()) return;
+  expander.run(rows);
+  for (size_t i = 0; i < expander.items().size(); ++i) {
+    const Expansion& item = expander.items()[i];
+    sequences[static_cast<size_t>(item.owner)].log_probs[static_cast<size_t>(position)] +=
+        double{expander.leaves(static_cast<int64_t>(i))[static_cast<size_t>(item.tag)]};
+  }
+  expander.clear();
+}
+
+}  // namespace hsm
