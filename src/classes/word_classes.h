@@ -26,13 +26,20 @@ struct HeadLayout {
   [[nodiscard]] int64_t clusters() const noexcept { return static_cast<int64_t>(cluster_offsets.size()) - 1; }
   /// Shortlist words: rows below cluster_offsets[0].
   [[nodiscard]] int64_t shortlist() const noexcept { return cluster_offsets.front(); }
+  /// Hash of the two saved tables, as hexadecimal digits.
   [[nodiscard]] std::string hash() const;
 };
+
+/// Takes clusters without words out and numbers the others in order.
+void drop_empty_clusters(WordClasses& classes);
 
 /// Every cluster must have at least one word (DataError else).
 HeadLayout make_layout(const WordClasses& classes);
 
 /// Rebuilds a layout from its two saved tables. DataError when they don't describe one.
 HeadLayout make_layout(std::span<const int64_t> row_of_word, std::span<const int64_t> cluster_offsets);
+
+/// The classes that a layout was made from.
+WordClasses classes_of(const HeadLayout& layout);
 
 }  // namespace hsm
