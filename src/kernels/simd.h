@@ -143,6 +143,34 @@ inline V multiply_add(V a, V b, V c) {
 
 #endif
 
+inline Vector<float> square_root(Vector<float> x) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_sqrt_ps(static_cast<__mmask16>(-1), x);
+#elif defined(__AVX2__)
+  return _mm256_sqrt_ps(x);
+#else
+  for (int lane = 0; lane < kLanes<float>; ++lane) x[lane] = __builtin_sqrtf(x[lane]);
+  return x;
+#endif
+}
+
+/// Calls step(place, read, write) for each vector of [0, n), where read(pointer) and write(pointer, value)
+/// touch only what lies inside.
+template <class T, class Step>
+inline void for_vectors(int64_t n, Step step) {
+  int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) {
+    step(
+        i, [](const T* from) { return load(from); }, [](T* to, Vector<T> value) { store(to, value); });
+  }
+  if (i < n) {
+    const int64_t left = n - i;
+    step(
+        i, [left](const T* from) { return load_first(from, left); },
+        [left](T* to, Vector<T> value) { store_first(to, value, left); });
+  }
+}
+
 /// Sum of the lanes by halving: lane l with lane l + half, until one is left.
 template <class T>
 inline T sum_lanes(Vector<T> value) {

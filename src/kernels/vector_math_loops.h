@@ -89,23 +89,6 @@ inline Vector<double> vsigmoid(Vector<double> x) {
   });
 }
 
-/// Calls step(place, read, write) for each vector of [0, n), where read(pointer) and write(pointer, value)
-/// touch only what lies inside.
-template <class T, class Step>
-inline void for_vectors(int64_t n, Step step) {
-  int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) {
-    step(
-        i, [](const T* from) { return load(from); }, [](T* to, Vector<T> value) { store(to, value); });
-  }
-  if (i < n) {
-    const int64_t left = n - i;
-    step(
-        i, [left](const T* from) { return load_first(from, left); },
-        [left](T* to, Vector<T> value) { store_first(to, value, left); });
-  }
-}
-
 template <class T>
 T largest(const T* x, int64_t n) {
   const Vector<T> lowest = broadcast(-static_cast<T>(__builtin_inf()));
