@@ -23,8 +23,9 @@ struct SavedModel {
   [[nodiscard]] WeightView weight_view() const;
 };
 
-/// Opens `directory`. DataError naming the file when one is missing, malformed, or when vocabulary, classes
-/// and weights don't carry each other's hash.
+/// Opens `directory`. DataError naming the file when one is missing or malformed, or when configuration,
+/// vocabulary, classes and weights don't belong together. The weights themselves are not read:
+/// verify_checksum(model.weights) does that.
 SavedModel open_model(const std::filesystem::path& directory);
 
 /// Writes model.safetensors atomically: parameters, tables of the layout, hashes, and `metadata` for people.
