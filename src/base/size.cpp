@@ -72,7 +72,7 @@ std::string format_count(int64_t count) {
 }
 
 std::string format_seconds(double seconds) {
-  const auto whole = static_cast<long>(std::clamp(seconds, 0.0, 3.6e9) + 0.5);
+  const auto whole = std::lround(std::clamp(seconds, 0.0, 3.6e9));
   std::array<char, 32> text{};
   if (whole >= 3600) {
     std::snprintf(text.data(), text.size(), "%ldh%02ldm", whole / 3600, whole / 60 % 60);

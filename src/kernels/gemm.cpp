@@ -5,16 +5,6 @@
 #include "kernels/gemm_kernels.h"
 
 namespace hsm::kernels {
-namespace {
-
-template <class T>
-const GemmKernels<T>& active() {
-  static const GemmKernels<T>& kernels = gemm_kernels<T>(active_instruction_set());
-  return kernels;
-}
-
-}  // namespace
-
 template <class T>
 const GemmKernels<T>& gemm_kernels(InstructionSet set) {
   switch (set) {
@@ -27,6 +17,12 @@ const GemmKernels<T>& gemm_kernels(InstructionSet set) {
     default:
       return gemm_kernels_portable(T{});
   }
+}
+
+template <class T>
+const GemmKernels<T>& active_gemm_kernels() {
+  static const GemmKernels<T>& kernels = gemm_kernels<T>(active_instruction_set());
+  return kernels;
 }
 
 int64_t packed_size(int64_t n, int64_t k, int64_t panel) {
@@ -49,7 +45,7 @@ template <class T>
 void PackedMatrix<T>::assign(const T* weights, int64_t n, int64_t k) {
   n_ = n;
   k_ = k;
-  const int64_t panel = active<T>().panel;
+  const int64_t panel = active_gemm_kernels<T>().panel;
   data_.resize(static_cast<size_t>(packed_size(n, k, panel)));
   pack(weights, n, k, k, panel, data_.data());
 }
@@ -57,7 +53,7 @@ void PackedMatrix<T>::assign(const T* weights, int64_t n, int64_t k) {
 template <class T>
 void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, const T* bias, bool accumulate,
                  T* c, int64_t ldc) {
-  const GemmKernels<T>& kernels = active<T>();
+  const GemmKernels<T>& kernels = active_gemm_kernels<T>();
   kernels.product({.m = m,
                    .n = b.n(),
                    .k = b.k(),
@@ -77,21 +73,21 @@ void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, c
 template <class T>
 void gemm_nt(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const T* bias,
              T* c, int64_t ldc) {
-  active<T>().row_product(
+  active_gemm_kernels<T>().row_product(
       {.m = m, .n = n, .k = k, .a = a, .lda = lda, .b = b, .ldb = ldb, .bias = bias, .c = c, .ldc = ldc});
 }
 
 template <class T>
 void gemm_nt_rows(int64_t m, int64_t n, int64_t k, const T* const* a_rows, const T* b, int64_t ldb,
                   const T* bias, T* c, int64_t ldc) {
-  active<T>().row_product(
+  active_gemm_kernels<T>().row_product(
       {.m = m, .n = n, .k = k, .a_rows = a_rows, .b = b, .ldb = ldb, .bias = bias, .c = c, .ldc = ldc});
 }
 
 template <class T>
 void gemm_nn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
              bool accumulate, T* c, int64_t ldc) {
-  const GemmKernels<T>& kernels = active<T>();
+  const GemmKernels<T>& kernels = active_gemm_kernels<T>();
   kernels.product({.m = m,
                    .n = n,
                    .k = k,
@@ -109,7 +105,7 @@ void gemm_nn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* 
 template <class T>
 void gemm_tn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
              bool accumulate, T* c, int64_t ldc) {
-  const GemmKernels<T>& kernels = active<T>();
+  const GemmKernels<T>& kernels = active_gemm_kernels<T>();
   kernels.product({.m = m,
                    .n = n,
                    .k = k,
@@ -126,6 +122,7 @@ void gemm_tn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* 
 
 #define HSM_INSTANTIATE(T)                                                                                   \
   template const GemmKernels<T>& gemm_kernels<T>(InstructionSet);                                            \
+  template const GemmKernels<T>& active_gemm_kernels<T>();                                                   \
   template void pack(const T*, int64_t, int64_t, int64_t, int64_t, T*);                                      \
   template class PackedMatrix<T>;                                                                            \
   template void gemm_packed(int64_t, const T*, int64_t, const PackedMatrix<T>&, const T*, bool, T*,          \

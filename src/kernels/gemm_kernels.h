@@ -61,6 +61,9 @@ const GemmKernels<double>& gemm_kernels_avx512(double);
 
 template <class T>
 const GemmKernels<T>& gemm_kernels(InstructionSet set);
+/// Those that gemm.h uses.
+template <class T>
+const GemmKernels<T>& active_gemm_kernels();
 
 /// Values of `n` columns of length `k` in packed panels, and the packing of weights [n, k] to them.
 int64_t packed_size(int64_t n, int64_t k, int64_t panel);

@@ -263,7 +263,12 @@ void dot_tile(const RowProduct<T>& p, int64_t i, int64_t j) {
     T dots[kDotColumns];
     sum_lanes_of_four(sums[r], dots);
     T* c = p.c + (i + r) * p.ldc + j;
-    for (int64_t q = 0; q < columns; ++q) c[q] = p.bias == nullptr ? dots[q] : dots[q] + p.bias[j + q];
+    if (columns == kDotColumns) {
+      HSM_UNROLL
+      for (int q = 0; q < kDotColumns; ++q) c[q] = dots[q] + (p.bias == nullptr ? T{0} : p.bias[j + q]);
+    } else {
+      for (int64_t q = 0; q < columns; ++q) c[q] = dots[q] + (p.bias == nullptr ? T{0} : p.bias[j + q]);
+    }
   }
 }
 

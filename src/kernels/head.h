@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,9 +41,25 @@ struct HeadGradients {
   T* cluster_bias = nullptr;  ///< [C]
 };
 
-/// Scratch that grows to what the largest pass needs and is reused.
+/// Scratch that grows to what the largest pass needs and is reused. For N tokens with targets: the hidden
+/// states and their gradient in sorted order (2·N·D values), 24 bytes a token, a block of logits at the root
+/// or of a large cluster (4 MiB, or 32 tokens' when that is more), its packed weights (at most 32 MiB, none
+/// beyond), and for each thread the logits of a smaller cluster (256 KiB, or 32 tokens').
 template <class T>
-class HeadWorkspace;
+class HeadWorkspace {
+ public:
+  struct Buffers;
+  HeadWorkspace();
+  ~HeadWorkspace();
+  HeadWorkspace(HeadWorkspace&&) noexcept;
+  HeadWorkspace& operator=(HeadWorkspace&&) noexcept;
+
+  [[nodiscard]] uint64_t bytes() const noexcept;
+  [[nodiscard]] Buffers& buffers() noexcept { return *buffers_; }
+
+ private:
+  std::unique_ptr<Buffers> buffers_;
+};
 
 /// −log P(target | hidden) of N tokens by the formula of docs/head.md:
 ///   root z_j = h·U_j + a_j;  log P = z_w − lse(z) for a shortlist word, else
@@ -54,5 +71,9 @@ template <class T>
 double head_loss(const HeadShape& shape, const HeadWeights<T>& weights, const T* hidden,
                  std::span<const int64_t> targets, T scale, const HeadGradients<T>* gradients,
                  HeadWorkspace<T>& workspace, ThreadPool& pool);
+
+/// Rows of the word matrix that a pass over these targets reads and gives gradients to: the shortlist and the
+/// clusters that are hit, without clusters of one word. Ascending.
+std::vector<int64_t> touched_rows(const HeadShape& shape, std::span<const int64_t> targets);
 
 }  // namespace hsm::kernels

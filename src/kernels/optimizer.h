@@ -40,7 +40,7 @@ bool uses_second_moment(const OptimizerOptions& options);
 bool needs_catch_up(const OptimizerOptions& options);
 
 /// A parameter and what the optimiser keeps about it. The memory is the caller's; before the first step
-/// moments hold initial_moment() and stamps 0 (or the step at which training starts).
+/// moments hold initial_moments() and stamps 0 (or the step at which training starts).
 struct OptimizerSlot {
   std::span<float> value;
   std::span<float> first;   ///< as long as value when uses_first_moment: momentum's buffer, Adam's mean
@@ -66,6 +66,8 @@ class StepHistory {
 
   /// Begins the next step, at this learning rate.
   void advance(double learning_rate);
+  /// First step whose rate is remembered.
+  [[nodiscard]] int64_t oldest() const noexcept { return first_; }
   /// Steps begun so far; 1 during the first.
   [[nodiscard]] int64_t step() const noexcept { return step_; }
   [[nodiscard]] double learning_rate(int64_t step) const {

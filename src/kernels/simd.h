@@ -143,6 +143,34 @@ inline V multiply_add(V a, V b, V c) {
 
 #endif
 
+inline Vector<float> square_root(Vector<float> x) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_sqrt_ps(static_cast<__mmask16>(-1), x);
+#elif defined(__AVX2__)
+  return _mm256_sqrt_ps(x);
+#else
+  for (int lane = 0; lane < kLanes<float>; ++lane) x[lane] = __builtin_sqrtf(x[lane]);
+  return x;
+#endif
+}
+
+/// Calls step(place, read, write) for each vector of [0, n), where read(pointer) and write(pointer, value)
+/// touch only what lies inside.
+template <class T, class Step>
+inline void for_vectors(int64_t n, Step step) {
+  int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) {
+    step(
+        i, [](const T* from) { return load(from); }, [](T* to, Vector<T> value) { store(to, value); });
+  }
+  if (i < n) {
+    const int64_t left = n - i;
+    step(
+        i, [left](const T* from) { return load_first(from, left); },
+        [left](T* to, Vector<T> value) { store_first(to, value, left); });
+  }
+}
+
 /// Sum of the lanes by halving: lane l with lane l + half, until one is left.
 template <class T>
 inline T sum_lanes(Vector<T> value) {
@@ -157,7 +185,7 @@ inline T sum_lanes(Vector<T> value) {
 }
 
 #if defined(__AVX2__)
-inline __m128 fold_to_four(Vector<float> value) {
+inline __m128 fold_lanes(Vector<float> value) {
 #if defined(__AVX512F__)
   const __m256 half = __builtin_shufflevector(value, value, 0, 1, 2, 3, 4, 5, 6, 7) +
                       __builtin_shufflevector(value, value, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -166,20 +194,40 @@ inline __m128 fold_to_four(Vector<float> value) {
 #endif
   return _mm256_castps256_ps128(half) + _mm256_extractf128_ps(half, 1);
 }
+// Written as shuffles, since GCC 12 calls the 512-bit intrinsics' undefined operands uninitialised.
+#if defined(__AVX512F__)
+#define HSM_SHUFFLE_FOURS(a, b, w, x, y, z)                                                                 \
+  __builtin_shufflevector(a, b, w, x, y, z, w + 4, x + 4, y + 4, z + 4, w + 8, x + 8, y + 8, z + 8, w + 12, \
+                          x + 12, y + 12, z + 12)
+#else
+#define HSM_SHUFFLE_FOURS(a, b, w, x, y, z) \
+  __builtin_shufflevector(a, b, w, x, y, z, w + 4, x + 4, y + 4, z + 4)
 #endif
 
-/// out[i] = sum_lanes(value[i]) for four vectors at once, in the same order of additions.
+/// Interleaves lanes 0, 1 (2, 3 when `High`) of each group of four: a, b, a, b.
+template <bool High>
+inline Vector<float> interleave(Vector<float> a, Vector<float> b) {
+  constexpr int kFrom = High ? 2 : 0;
+  return HSM_SHUFFLE_FOURS(a, b, kFrom, kLanes<float> + kFrom, kFrom + 1, kLanes<float> + kFrom + 1);
+}
+/// Lanes 0, 1 (2, 3 when `High`) of each group of four of a, then of b.
+template <bool High>
+inline Vector<float> join(Vector<float> a, Vector<float> b) {
+  constexpr int kFrom = High ? 2 : 0;
+  return HSM_SHUFFLE_FOURS(a, b, kFrom, kFrom + 1, kLanes<float> + kFrom, kLanes<float> + kFrom + 1);
+}
+#undef HSM_SHUFFLE_FOURS
+#endif
+
+/// out[i] = sum of the lanes of value[i] for four vectors at once: first in groups of four lanes (0 + 2) +
+/// (1 + 3), then the groups by halving.
 inline void sum_lanes_of_four(const Vector<float>* value, float* out) {
 #if defined(__AVX2__)
-  const __m128 a = fold_to_four(value[0]);
-  const __m128 b = fold_to_four(value[1]);
-  const __m128 c = fold_to_four(value[2]);
-  const __m128 d = fold_to_four(value[3]);
-  const __m128 ab = _mm_unpacklo_ps(a, b) + _mm_unpackhi_ps(a, b);
-  const __m128 cd = _mm_unpacklo_ps(c, d) + _mm_unpackhi_ps(c, d);
-  _mm_storeu_ps(out, _mm_movelh_ps(ab, cd) + _mm_movehl_ps(cd, ab));
+  const Vector<float> ab = interleave<false>(value[0], value[1]) + interleave<true>(value[0], value[1]);
+  const Vector<float> cd = interleave<false>(value[2], value[3]) + interleave<true>(value[2], value[3]);
+  _mm_storeu_ps(out, fold_lanes(join<false>(ab, cd) + join<true>(ab, cd)));
 #else
-  for (int i = 0; i < 4; ++i) out[i] = sum_lanes<float>(value[i]);
+  for (int i = 0; i < 4; ++i) out[i] = (value[i][0] + value[i][2]) + (value[i][1] + value[i][3]);
 #endif
 }
 inline void sum_lanes_of_four(const Vector<double>* value, double* out) {

@@ -36,6 +36,10 @@ void log_softmax(T* x, int64_t n) {
   active<T>().log_softmax(x, n);
 }
 template <class T>
+T softmax(T* x, int64_t n, T scale) {
+  return active<T>().softmax(x, n, scale);
+}
+template <class T>
 void exp_minus(T* x, int64_t n, T lse) {
   active<T>().exp_minus(x, n, lse);
 }
@@ -60,6 +64,7 @@ void gru_pointwise(const T* from_input, const T* from_hidden, int64_t hidden, T*
   template const VectorMathKernels<T>& vector_math_kernels<T>(InstructionSet); \
   template T log_sum_exp(const T*, int64_t);                                   \
   template void log_softmax(T*, int64_t);                                      \
+  template T softmax(T*, int64_t, T);                                          \
   template void exp_minus(T*, int64_t, T);                                     \
   template void tanh_inplace(T*, int64_t);                                     \
   template void sigmoid_inplace(T*, int64_t);                                  \

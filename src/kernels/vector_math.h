@@ -12,6 +12,9 @@ T log_sum_exp(const T* x, int64_t n);
 /// x ← x − log_sum_exp(x), clamped to ≤ 0.
 template <class T>
 void log_softmax(T* x, int64_t n);
+/// x ← scale · exp(x) / Σ exp(x); returns log_sum_exp(x).
+template <class T>
+T softmax(T* x, int64_t n, T scale);
 /// x ← exp(x − lse).
 template <class T>
 void exp_minus(T* x, int64_t n, T lse);

@@ -10,6 +10,7 @@ template <class T>
 struct VectorMathKernels {
   T (*log_sum_exp)(const T*, int64_t);
   void (*log_softmax)(T*, int64_t);
+  T (*softmax)(T*, int64_t, T);
   void (*exp_minus)(T*, int64_t, T);
   void (*tanh_inplace)(T*, int64_t);
   void (*sigmoid_inplace)(T*, int64_t);

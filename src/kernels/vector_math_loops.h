@@ -89,23 +89,6 @@ inline Vector<double> vsigmoid(Vector<double> x) {
   });
 }
 
-/// Calls step(place, read, write) for each vector of [0, n), where read(pointer) and write(pointer, value)
-/// touch only what lies inside.
-template <class T, class Step>
-inline void for_vectors(int64_t n, Step step) {
-  int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) {
-    step(
-        i, [](const T* from) { return load(from); }, [](T* to, Vector<T> value) { store(to, value); });
-  }
-  if (i < n) {
-    const int64_t left = n - i;
-    step(
-        i, [left](const T* from) { return load_first(from, left); },
-        [left](T* to, Vector<T> value) { store_first(to, value, left); });
-  }
-}
-
 template <class T>
 T largest(const T* x, int64_t n) {
   const Vector<T> lowest = broadcast(-static_cast<T>(__builtin_inf()));
@@ -123,22 +106,60 @@ T largest(const T* x, int64_t n) {
   return result;
 }
 
-template <class T>
-T log_sum_exp(const T* x, int64_t n) {
-  T most = largest(x, n);
-  // Infinite: nothing to scale by. exp then gives 0 or infinity as it should, and a NaN among x stays.
-  if (__builtin_isinf(most)) most = 0;
-  const Vector<T> shift = broadcast(most);
+/// Σ exp(x − shift), each term given to `keep`(place, value, how many of its lanes count).
+template <class T, class Keep>
+inline T sum_of_exp(const T* x, int64_t n, T shift, Keep keep) {
+  const Vector<T> shifts = broadcast(shift);
   Vector<T> sum = {};
   int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) sum += vexp(load(x + i) - shift);
+  for (; i + kLanes<T> <= n; i += kLanes<T>) {
+    const Vector<T> value = vexp(load(x + i) - shifts);
+    keep(i, value, static_cast<int64_t>(kLanes<T>));
+    sum += value;
+  }
   if (i < n) {
     T last[kLanes<T>];
     for (T& value : last) value = -static_cast<T>(__builtin_inf());
     __builtin_memcpy(last, x + i, static_cast<size_t>(n - i) * sizeof(T));
-    sum += vexp(load(last) - shift);
+    const Vector<T> value = vexp(load(last) - shifts);
+    keep(i, value, n - i);
+    sum += value;
   }
-  return static_cast<T>(static_cast<double>(most) + __builtin_log(static_cast<double>(sum_lanes<T>(sum))));
+  return sum_lanes<T>(sum);
+}
+
+/// What is subtracted before exp: the largest, so that nothing overflows. When that is infinite there is
+/// nothing to scale by: exp then gives 0 or infinity as it should, and a NaN among x stays.
+template <class T>
+inline T exponent_shift(const T* x, int64_t n) {
+  const T most = largest(x, n);
+  return __builtin_isinf(most) ? T{0} : most;
+}
+
+template <class T>
+inline T log_of_sum(T shift, T sum) {
+  return static_cast<T>(static_cast<double>(shift) + __builtin_log(static_cast<double>(sum)));
+}
+
+template <class T>
+T log_sum_exp(const T* x, int64_t n) {
+  const T shift = exponent_shift(x, n);
+  return log_of_sum(shift, sum_of_exp(x, n, shift, [](int64_t, Vector<T>, int64_t) {}));
+}
+
+template <class T>
+T softmax(T* x, int64_t n, T scale) {
+  const T shift = exponent_shift(x, n);
+  const T sum = sum_of_exp(x, n, shift, [x](int64_t i, Vector<T> value, int64_t count) {
+    if (count == kLanes<T>) {
+      store(x + i, value);
+    } else {
+      store_first(x + i, value, count);
+    }
+  });
+  const Vector<T> factor = broadcast(scale / sum);
+  for_vectors<T>(n, [&](int64_t i, auto read, auto write) { write(x + i, read(x + i) * factor); });
+  return log_of_sum(shift, sum);
 }
 
 template <class T>
@@ -191,9 +212,9 @@ void gru_pointwise(const T* from_input, const T* from_hidden, int64_t hidden, T*
 }
 
 template <class T>
-constexpr VectorMathKernels<T> kVectorMathKernels = {log_sum_exp<T>,  log_softmax<T>,     exp_minus<T>,
-                                                     tanh_inplace<T>, sigmoid_inplace<T>, lstm_pointwise<T>,
-                                                     gru_pointwise<T>};
+constexpr VectorMathKernels<T> kVectorMathKernels = {log_sum_exp<T>,    log_softmax<T>,  softmax<T>,
+                                                     exp_minus<T>,      tanh_inplace<T>, sigmoid_inplace<T>,
+                                                     lstm_pointwise<T>, gru_pointwise<T>};
 
 }  // namespace
 }  // namespace hsm::kernels
