@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the scripts beside it: where things are, how packages are asked for, how the program is built.
 # Source it from bash; it sets strict mode.
 set -euo pipefail
@@ -30,7 +31,7 @@ and run again with HSM_NO_APT=1."
   missing=$(comm -23 <(printf '%s\n' "$@" | sort) \
     <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p' | sort -u))
   [ -n "$missing" ] || return 0
-  missing=$(echo $missing)
+  missing=${missing//$'\n'/ }
 
   if [ "$(id -u)" != 0 ]; then
     if command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then

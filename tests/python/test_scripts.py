@@ -1,10 +1,13 @@
 """The shell scripts as a newcomer's machine makes them behave: packages missing, no root, no network."""
 
+import collections
 import os
 import pathlib
 import subprocess
 import tempfile
 import unittest
+
+import coverage_report
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = SOURCE / "scripts"
@@ -136,6 +139,22 @@ class KingJamesCorpus(unittest.TestCase):
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("1 chapters; expected 1189", result.stderr)
         self.assertFalse((out / "train.txt").exists())
+
+
+class CoverageReport(unittest.TestCase):
+    def test_a_line_has_run_when_any_object_ran_it(self):
+        lines = collections.defaultdict(dict)
+        for counts in ({3: 0, 4: 2, 9: 0}, {3: 1, 4: 0}):
+            document = {
+                "current_working_directory": "/project/build",
+                "files": [
+                    {"file": "../src/base/a.h", "lines": [{"line_number": n, "count": c} for n, c in counts.items()]},
+                    {"file": "/usr/include/c++/12/string", "lines": [{"line_number": 1, "count": 1}]},
+                    {"file": "../tests/base/a_test.cpp", "lines": [{"line_number": 1, "count": 1}]},
+                ],
+            }
+            coverage_report.record(document, pathlib.Path("/project"), lines)
+        self.assertEqual(lines, {pathlib.Path("src/base/a.h"): {3: True, 4: True, 9: False}})
 
 
 if __name__ == "__main__":
