@@ -22,9 +22,9 @@ class TorchRecurrentStack final : public RecurrentStack {
     size_t next = 0;
     for (size_t layer = 0; layer < shape.hidden.size(); ++layer) {
       const int64_t rows = shape.gates() * shape.hidden[layer];
-      for (const at::IntArrayRef size :
-           {at::IntArrayRef{rows, shape.layer_input(layer)}, at::IntArrayRef{rows, shape.hidden[layer]},
-            at::IntArrayRef{rows}, at::IntArrayRef{rows}}) {
+      using Size = std::vector<int64_t>;
+      for (const Size& size :
+           {Size{rows, shape.layer_input(layer)}, Size{rows, shape.hidden[layer]}, Size{rows}, Size{rows}}) {
         weights_.push_back(at::from_blob(weights[next++], size).set_requires_grad(true));
       }
     }

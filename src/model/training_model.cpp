@@ -1,0 +1,254 @@
+#include "model/training_model.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/random.h"
+#include "kernels/dropout.h"
+#include "kernels/embedding.h"
+#include "kernels/gemm.h"
+#include "kernels/head.h"
+
+namespace hsm {
+namespace {
+
+constexpr int64_t kRowTile = 64;
+
+using Buffer = std::vector<float>;
+
+std::span<float> sized(Buffer& buffer, int64_t count) {
+  buffer.resize(static_cast<size_t>(count));
+  return buffer;
+}
+
+int64_t element_count(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Calls body(first, count) for tiles of rows.
+template <class Body>
+void for_each_tile(int64_t rows, ThreadPool& pool, const Body& body) {
+  pool.run((rows + kRowTile - 1) / kRowTile, [&](int64_t tile, int) {
+    const int64_t first = tile * kRowTile;
+    body(first, std::min(kRowTile, rows - first));
+  });
+}
+
+}  // namespace
+
+struct TrainingModel::Impl {
+  Impl(const ModelConfig& config, ModelShape model_shape, HeadLayout head_layout, uint64_t model_seed,
+       ThreadPool& threads, const RecurrentStackFactory& make_stack)
+      : shape(std::move(model_shape)),
+        layout(std::move(head_layout)),
+        dropout(config.dropout),
+        seed(model_seed),
+        pool(threads) {
+    make_parameters(config.init_range);
+    std::vector<float*> recurrent;
+    for (size_t i = first_recurrent; i < after_recurrent; ++i) recurrent.push_back(values[i].data());
+    stack = make_stack(shape, recurrent, pool);
+  }
+
+  void make_parameters(double range) {
+    const auto specs = parameter_specs(shape);
+    values.resize(specs.size());
+    gradients.resize(specs.size());
+    first_recurrent = specs.size();
+    for (size_t i = 0; i < specs.size(); ++i) {
+      const auto& [name, extents] = specs[i];
+      const CounterRandom random(seed, Purpose::initialization);
+      Buffer& value = values[i];
+      sized(value, element_count(extents));
+      for (size_t at = 0; at < value.size(); ++at) {
+        value[at] = static_cast<float>((2 * random.uniform(i, at) - 1) * range);
+      }
+      Parameter parameter{name, extents, value, {}, nullptr, 0};
+      if (name == "embedding.weight") {
+        parameter.rows = &embedding_gradient;
+      } else if (name == "head.word.weight") {
+        head_word = i;
+        parameter.rows = shape.tied ? &tied_gradient : &word_gradient;
+      } else if (name == "head.word.bias") {
+        parameter.rows = shape.tied ? &tied_gradient : &word_gradient;
+        parameter.row_offset = shape.head_dim();
+      } else {
+        parameter.gradient = sized(gradients[i], element_count(extents));
+      }
+      if (name.starts_with("rnn.")) {
+        first_recurrent = std::min(first_recurrent, i);
+        after_recurrent = i + 1;
+      }
+      parameters.push_back(std::move(parameter));
+    }
+  }
+
+  // ---- one window ----
+
+  double step(const Batch& batch, const StepPosition& position, float scale) {
+    tokens = batch.steps * batch.streams;
+    streams = batch.streams;
+    steps = batch.steps;
+    look_up(batch, position);
+    drop(Purpose::dropout_input, dropout.input, shape.embedding, position, inputs);
+
+    if (batch.starts) std::ranges::fill(carried(streams), 0.0F);
+    sized(outputs, tokens * shape.hidden.back());
+    stack->forward({steps,
+                    streams,
+                    inputs.data(),
+                    carried(streams).data(),
+                    outputs.data(),
+                    {dropout.hidden, dropout.locked, seed, position.step}});
+    drop(Purpose::dropout_output, dropout.output, shape.hidden.back(), position, outputs);
+
+    const double loss = head(scale);
+    const Buffer& upstream = shape.has_projection() ? project_back() : head_input_gradient;
+    output_gradient = upstream;
+    drop(Purpose::dropout_output, dropout.output, shape.hidden.back(), position, output_gradient);
+
+    sized(input_gradient, tokens * shape.embedding);
+    std::vector<float*> recurrent;
+    for (size_t i = first_recurrent; i < after_recurrent; ++i) recurrent.push_back(gradients[i].data());
+    stack->backward(output_gradient.data(), input_gradient.data(), recurrent);
+    drop(Purpose::dropout_input, dropout.input, shape.embedding, position, input_gradient);
+    kernels::scatter_rows(input_rows, input_scales, input_gradient.data(), shape.embedding,
+                          embedding_gradient, scatter_order, pool);
+    if (shape.tied) kernels::merge_rows(embedding_gradient, word_gradient, tied_gradient, pool);
+    return loss;
+  }
+
+  std::span<float> carried(int64_t count) { return sized(state, count * shape.state_size()); }
+
+  // Words become rows of the head, which the embedding shares, and their vectors the stack's input.
+  void look_up(const Batch& batch, const StepPosition& position) {
+    input_rows.resize(static_cast<size_t>(tokens));
+    target_rows.resize(static_cast<size_t>(tokens));
+    for (size_t i = 0; i < input_rows.size(); ++i) {
+      input_rows[i] = layout.row_of_word[static_cast<size_t>(batch.inputs[i])];
+      const int32_t target = batch.targets[i];
+      target_rows[i] = target == kNoTarget ? -1 : layout.row_of_word[static_cast<size_t>(target)];
+    }
+    input_scales.clear();
+    if (dropout.embedding > 0) {
+      // A dropped row is dropped wherever the window reads it.
+      const CounterRandom random(seed, Purpose::dropout_embedding_rows);
+      const auto kept = static_cast<float>(1 / (1 - dropout.embedding));
+      for (const int64_t row : input_rows) {
+        const double draw = random.uniform(static_cast<uint64_t>(position.step), static_cast<uint64_t>(row));
+        input_scales.push_back(draw < dropout.embedding ? 0.0F : kept);
+      }
+    }
+    sized(inputs, tokens * shape.embedding);
+    kernels::gather_rows(values[shape.tied ? head_word : 0].data(), shape.embedding, input_rows, input_scales,
+                         inputs.data(), pool);
+  }
+
+  // Forward and backward alike: the mask is a function of the position.
+  void drop(Purpose purpose, double probability, int64_t width, const StepPosition& position,
+            Buffer& buffer) {
+    kernels::apply_dropout({steps, streams, width}, probability, dropout.locked,
+                           {seed, purpose, position.step, 0}, buffer.data(), pool);
+  }
+
+  double head(float scale) {
+    const float* input = outputs.data();
+    if (shape.has_projection()) {
+      const int64_t width = shape.hidden.back();
+      projection.assign(values[after_recurrent].data(), shape.head_dim(), width);
+      sized(projected, tokens * shape.head_dim());
+      for_each_tile(tokens, pool, [&](int64_t first, int64_t count) {
+        kernels::gemm_packed<float>(count, outputs.data() + first * width, width, projection, nullptr, false,
+                                    projected.data() + first * shape.head_dim(), shape.head_dim());
+      });
+      input = projected.data();
+    }
+    sized(head_input_gradient, tokens * shape.head_dim());
+    const kernels::HeadShape head_shape{layout.words(), layout.shortlist(), shape.head_dim(),
+                                        layout.cluster_offsets, layout.cluster_of_row};
+    const kernels::HeadWeights<float> weights{values[head_word].data(), values[head_word + 1].data(),
+                                              values[head_word + 2].data(), values[head_word + 3].data()};
+    const kernels::HeadGradients<float> head_gradients{head_input_gradient.data(), &word_gradient,
+                                                       gradients[head_word + 2].data(),
+                                                       gradients[head_word + 3].data()};
+    return kernels::head_loss(head_shape, weights, input, std::span<const int64_t>(target_rows), scale,
+                              &head_gradients, head_workspace, pool);
+  }
+
+  // From the gradient by the head's input: that by the projection, and (returned) by the layers' output.
+  const Buffer& project_back() {
+    const int64_t width = shape.hidden.back();
+    const int64_t dim = shape.head_dim();
+    sized(unprojected, tokens * width);
+    for_each_tile(tokens, pool, [&](int64_t first, int64_t count) {
+      kernels::gemm_nn(count, width, dim, head_input_gradient.data() + first * dim, dim,
+                       values[after_recurrent].data(), width, false, unprojected.data() + first * width,
+                       width);
+    });
+    for_each_tile(dim, pool, [&](int64_t first, int64_t count) {
+      kernels::gemm_tn(count, width, tokens, head_input_gradient.data() + first, dim, outputs.data(), width,
+                       false, gradients[after_recurrent].data() + first * width, width);
+    });
+    return unprojected;
+  }
+
+  ModelShape shape;
+  HeadLayout layout;
+  DropoutConfig dropout;
+  uint64_t seed;
+  ThreadPool& pool;
+
+  std::vector<Buffer> values;
+  std::vector<Buffer> gradients;  // dense ones; empty where rows hold it
+  std::vector<Parameter> parameters;
+  size_t first_recurrent = 0;  // indices into the above; the projection, if any, stands at after_recurrent
+  size_t after_recurrent = 0;
+  size_t head_word = 0;  // head.word.weight, then its bias, head.cluster.weight and its bias
+  std::unique_ptr<RecurrentStack> stack;
+  Buffer state;
+
+  // Of the window at hand; kept only to be used again.
+  int64_t tokens = 0;
+  int64_t streams = 0;
+  int64_t steps = 0;
+  std::vector<int64_t> input_rows;
+  std::vector<int64_t> target_rows;
+  std::vector<float> input_scales;
+  std::vector<int64_t> scatter_order;
+  kernels::PackedMatrix<float> projection;
+  kernels::HeadWorkspace<float> head_workspace;
+  Buffer inputs, outputs, projected, head_input_gradient, unprojected, output_gradient, input_gradient;
+  kernels::RowGradients<float> embedding_gradient, word_gradient, tied_gradient;
+};
+
+TrainingModel::TrainingModel(const ModelConfig& config, ModelShape shape, HeadLayout layout, uint64_t seed,
+                             ThreadPool& pool, const RecurrentStackFactory& make_stack)
+    : impl_(std::make_unique<Impl>(config, std::move(shape), std::move(layout), seed, pool, make_stack)) {}
+
+TrainingModel::~TrainingModel() = default;
+
+const ModelShape& TrainingModel::shape() const noexcept {
+  return impl_->shape;
+}
+const HeadLayout& TrainingModel::layout() const noexcept {
+  return impl_->layout;
+}
+std::span<Parameter> TrainingModel::parameters() noexcept {
+  return impl_->parameters;
+}
+
+WeightView TrainingModel::weight_view() const {
+  WeightView view;
+  for (const Buffer& value : impl_->values) view.tensors.push_back(value.data());
+  return view;
+}
+
+std::span<float> TrainingModel::carried_state(int64_t streams) {
+  return impl_->carried(streams);
+}
+
+double TrainingModel::step(const Batch& batch, const StepPosition& position, float scale) {
+  return impl_->step(batch, position, scale);
+}
+
+}  // namespace hsm
