@@ -20,6 +20,12 @@ constexpr int wide_vectors(int rows) {
   return most > 8 ? 8 : most;
 }
 constexpr int kMostWideRows = kRegisters == 32 ? 6 : 2;
+// A tile as narrow as a panel reads one stream of B, which the processor alone doesn't fetch far enough ahead
+// when B lies outside the second cache: it is asked for this many steps of k ahead, a line after the other.
+template <class T>
+constexpr int64_t kFetchAhead = 2048 / (kPanel<T> * static_cast<int64_t>(sizeof(T)));
+template <class T>
+constexpr int kLine = 64 / static_cast<int>(sizeof(T));
 
 /// One tile of C: all of k.
 template <class T>
@@ -67,6 +73,11 @@ void multiply_tile(const Tile<T>& tile) {
   const int64_t b_panel = p.b_panel;
   const bool masked = !p.packed;
   for (int64_t left = p.k; left > 0; --left) {
+    if constexpr (Vectors <= 2) {
+      HSM_UNROLL
+      for (int j = 0; j < Vectors * kLanes<T>; j += kLine<T>)
+        __builtin_prefetch(b + kFetchAhead<T> * b_k + j);
+    }
     Vector<T> columns_of_b[Vectors];
     HSM_UNROLL
     for (int j = 0; j < Vectors; ++j) {
