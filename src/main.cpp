@@ -29,7 +29,7 @@ hsm::ExitCode run(int argc, char** argv) {
   hsm::set_up_logging("info");
   CLI::App app;
   set_up_app(app);
-  const std::vector<Command> commands{add_score(app)};
+  const std::vector<Command> commands{add_train(app), add_score(app)};
   const Command* command = parse_command_line(app, commands, argc, argv);
   return command == nullptr ? hsm::ExitCode::done : command->run();
 }

@@ -1,0 +1,65 @@
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/signals.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "train/trainer.h"
+
+namespace hsm::cli {
+namespace {
+
+struct Options {
+  ConfigOption config;
+  RuntimeOption runtime;
+  std::string output;
+  bool resume = false;
+};
+
+ExitCode run_train(const Options& options) {
+  // A limit on file sizes then shows as a failed write, like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  SignalRequests signals;
+  ConfigOption source = options.config;
+  if (!options.output.empty()) {
+    source.overrides.push_back("output.directory=" + std::filesystem::absolute(options.output).string());
+  }
+  Config config = source.load();
+  options.runtime.apply(config.runtime);
+  const TrainingRequests requests{[&signals] { return signals.stop_requested(); },
+                                  [&signals] { return signals.take_checkpoint_request(); }};
+  return train(config, options.resume, requests) == Outcome::finished ? ExitCode::done
+                                                                      : ExitCode::interrupted;
+}
+
+}  // namespace
+
+Command add_train(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("train", "Train a model, or go on with a training");
+  add_config(*command, options->config);
+  command->add_flag(
+      "--resume", options->resume,
+      "Go on with the run in the output directory; start afresh where there is none, do nothing "
+      "where it is finished");
+  command
+      ->add_option("-o,--output", options->output,
+                   "Directory of the model and the run, instead of output.directory")
+      ->type_name("DIR");
+  add_runtime(*command, options->runtime);
+  add_log_level(*command);
+  command->footer(
+      "SIGINT and SIGTERM save a checkpoint and end with status 75, SIGUSR1 saves one and goes on.\n"
+      "\n"
+      "Examples:\n"
+      "  hsm train --config configs/quickstart.json\n"
+      "  hsm train --config configs/ptb-small.json --output models/wide --set model.hidden=650 --set "
+      "model.dropout.output=0.5\n"
+      "  hsm train --config configs/ptb-small.json --resume\n"
+      "  hsm train --config configs/ptb-small.json --resume --set train.epochs=20");
+  return {command, [options] { return run_train(*options); }};
+}
+
+}  // namespace hsm::cli

@@ -1,0 +1,92 @@
+#include "train/trainer.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/size.h"
+#include "config/config_file.h"
+#include "kernels/cuda_device.h"
+#include "train/reading_report.h"
+#include "train/resume_settings.h"
+
+namespace hsm {
+namespace {
+
+/// True when nothing is left to do: the last line of the metrics says so, and the settings ask for no more.
+bool is_finished(const Config& config, const RunDirectory& directory, const TrainingState& state) {
+  const auto event = last_event(directory.metrics());
+  return event && event->value("event", "") == "done" && !end_reason(config.train, state).empty();
+}
+
+/// A run whose checkpoints are gone can't go on, but it may be finished.
+bool is_finished_without_checkpoints(const Config& config, const RunDirectory& directory) {
+  if (!std::filesystem::exists(directory.model())) return false;
+  const auto event = last_event(directory.metrics());
+  const bool done = event && event->value("event", "") == "done";
+  if (done && load_config(directory.config()).train.epochs >= config.train.epochs) return true;
+  throw UsageError(directory.path().string() +
+                   ": --resume: a model is there, but no checkpoint to go on from; train into another "
+                   "output.directory, or remove this one");
+}
+
+void describe(const ModelShape& shape, const HeadLayout& layout) {
+  spdlog::info("{} of {} layers ({}), {} words in {} clusters and a shortlist of {}, {} parameters",
+               cell_name(shape.cell), shape.hidden.size(), fmt::join(shape.hidden, ", "),
+               format_count(shape.words), format_count(shape.clusters), format_count(layout.shortlist()),
+               format_count(shape.parameter_count()));
+}
+
+Outcome train_in(const RunDirectory& directory, const Config& config, bool resume,
+                 const TrainingRequests& requests) {
+  CheckpointStore checkpoints(directory.checkpoints(), config.train.keep_checkpoints);
+  const std::optional<Checkpoint> checkpoint = resume ? checkpoints.load_newest() : std::nullopt;
+  if (checkpoint) check_resume_settings(load_config(directory.config()), config, directory.config());
+  if (checkpoint ? is_finished(config, directory, checkpoint->state)
+                 : is_finished_without_checkpoints(config, directory)) {
+    spdlog::info("{}: the run is finished; a larger train.epochs would go on", directory.path().string());
+    return Outcome::finished;
+  }
+  make_directories(directory.checkpoints());
+  write_file(directory.config(), dump_config(config));
+  const TrainingData data = checkpoint
+                                ? reopen_data(config, directory, checkpoint->state.data_hash, requests.stop)
+                                : prepare_data(config, directory, requests.stop);
+  ThreadPool pool(config.runtime.threads > 0 ? static_cast<int>(config.runtime.threads)
+                                             : available_threads());
+  const ModelShape shape = make_shape(config.model, data.vocabulary.size(), data.layout.clusters());
+  describe(shape, data.layout);
+  TrainingModel model(config.model, shape, data.layout, config.train.seed, pool);
+  TrainingLoop loop({config, directory, data, model, checkpoints, pool});
+  if (checkpoint) {
+    loop.resume(*checkpoint);
+  } else {
+    loop.start();
+  }
+  return loop.run(requests);
+}
+
+}  // namespace
+
+Outcome train(const Config& config, bool resume, const TrainingRequests& requests) {
+  kernels::check_device(config.runtime.device);
+  const RunDirectory directory(config.output.directory);
+  if (!resume && directory.holds_run()) {
+    throw UsageError(directory.path().string() +
+                     ": holds a run already; --resume goes on with it, or choose another output.directory");
+  }
+  try {
+    return train_in(directory, config, resume, requests);
+  } catch (const ReadingStopped&) {
+    return Outcome::stopped;  // nothing is trained yet: resuming reads again
+  }
+}
+
+}  // namespace hsm

@@ -1,0 +1,39 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "classes/word_classes.h"
+#include "config/config.h"
+#include "text/batch_source.h"
+#include "text/token_file.h"
+#include "text/vocabulary.h"
+#include "train/run_directory.h"
+
+namespace hsm {
+
+/// All that a run reads: vocabulary, classes as the order of the head's rows, texts as token files.
+struct TrainingData {
+  Vocabulary vocabulary;
+  HeadLayout layout;
+  TokenFile train;
+  std::optional<TokenFile> valid;
+  std::optional<TokenFile> test;
+  std::string hash;  ///< of the training tokens
+
+  /// Refers to this object.
+  [[nodiscard]] std::unique_ptr<BatchSource> batches(const Config& config) const;
+};
+
+/// Reads the texts, makes vocabulary and classes, and writes both to the run's directory. Throws
+/// ReadingStopped when `stop` says so.
+TrainingData prepare_data(const Config& config, const RunDirectory& directory,
+                          const std::function<bool()>& stop);
+
+/// As prepare_data for a run that goes on: vocabulary and classes are those of its directory. DataError when
+/// the training text is no longer the one whose hash is `expected_hash`.
+TrainingData reopen_data(const Config& config, const RunDirectory& directory,
+                         const std::string& expected_hash, const std::function<bool()>& stop);
+
+}  // namespace hsm

@@ -1,0 +1,303 @@
+#include "train/training_loop.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/size.h"
+#include "model/model_directory.h"
+#include "train/touched_rows.h"
+#include "train/validation.h"
+
+namespace hsm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Steps of the whole run, which the cosine schedule spans.
+int64_t total_steps(const TrainConfig& config, const BatchSource& batches) {
+  if (config.epochs == 0) return config.max_steps;
+  int64_t steps = 0;
+  for (int64_t epoch = 0; epoch < config.epochs; ++epoch) steps += batches.windows(epoch);
+  return config.max_steps > 0 ? std::min(steps, config.max_steps) : steps;
+}
+
+Schedule make_schedule(const TrainConfig& config, const BatchSource& batches) {
+  // Counting the windows of epochs to come may take a while; only cosine asks for them.
+  const int64_t steps = config.schedule.name == "cosine" ? total_steps(config, batches) : 0;
+  return {config.schedule, config.optimizer.learning_rate, steps};
+}
+
+/// Factor of the window's summed loss: its mean over targets, or the sum over time of means over streams.
+float loss_scale(const TrainConfig& config, const Batch& batch) {
+  const int64_t divisor = config.loss_reduction == "mean" ? batch.target_count : batch.streams;
+  return divisor > 0 ? static_cast<float>(1.0 / static_cast<double>(divisor)) : 0.0F;
+}
+
+bool multiple(int64_t count, int64_t interval) {
+  return interval > 0 && count % interval == 0;
+}
+
+}  // namespace
+
+TrainingLoop::TrainingLoop(const TrainingParts& parts)
+    : parts_(parts),
+      batches_(parts.data.batches(parts.config)),
+      schedule_(make_schedule(parts.config.train, *batches_)),
+      optimizer_(parts.config.train.optimizer, parts.config.train.clip_norm, parts.model.parameters(),
+                 parts.pool),
+      report_(parts.config.output.log_every),
+      saved_at_(Clock::now()),
+      lap_(Clock::now()) {}
+
+void TrainingLoop::start() {
+  state_.data_hash = parts_.data.hash;
+  metrics_.emplace(parts_.directory.metrics(), 0);
+  metrics_->append({{"event", "start"},
+                    {"parameters", parts_.model.shape().parameter_count()},
+                    {"words", parts_.model.shape().words},
+                    {"clusters", parts_.model.layout().clusters()},
+                    {"shortlist", parts_.model.layout().shortlist()},
+                    {"train_tokens", parts_.data.train.size()}});
+  save_checkpoint();
+}
+
+void TrainingLoop::resume(const Checkpoint& checkpoint) {
+  state_ = checkpoint.state;
+  schedule_.restore(state_.plateau);
+  std::vector<StateTensor> own;
+  append_tensors(own);
+  checkpoint.restore(own);
+  optimizer_.restore(checkpoint);
+  saved_step_ = state_.position.step;
+  metrics_.emplace(parts_.directory.metrics(), state_.metrics_bytes);
+  if (metrics_->bytes() < state_.metrics_bytes) {
+    report_.warn(parts_.directory.metrics().string() + ": lines before the checkpoint are missing");
+  }
+  // The parameters of a best validation are those of the checkpoint written right after it. A kill may have
+  // come before they reached model.safetensors.
+  if (state_.validations.best_step == state_.position.step) save_model();
+  report_.say(fmt::format("going on after step {} (epoch {}/{})", state_.position.step,
+                          state_.position.epoch + 1, parts_.config.train.epochs));
+}
+
+Outcome TrainingLoop::run(const TrainingRequests& requests) {
+  lap();
+  PrefetchedBatches batches(*batches_, state_.position.epoch, state_.position.window);
+  windows_ = batches_->windows(state_.position.epoch);
+  while (end_reason(parts_.config.train, state_).empty()) {
+    if (requests.stop()) {
+      save_on_request();
+      return Outcome::stopped;
+    }
+    if (requests.checkpoint()) save_on_request();
+    train_window(batches.next().batch);
+    const bool epoch_over = state_.position.window == windows_;
+    if (epoch_over) {
+      ++state_.position.epoch;
+      state_.position.window = 0;
+    }
+    after_window(epoch_over);
+    if (epoch_over) windows_ = batches_->windows(state_.position.epoch);
+  }
+  finish();
+  return Outcome::finished;
+}
+
+void TrainingLoop::train_window(const Batch& batch) {
+  if (optimizer_.needs_touched_rows()) {
+    optimizer_.catch_up(touched_rows(batch, parts_.model.layout(), parts_.model.shape().tied));
+  }
+  const double loss = parts_.model.step(batch, state_.position, loss_scale(parts_.config.train, batch));
+  if (!std::isfinite(loss)) diverged(fmt::format("the loss is {}", loss));
+  rate_ = schedule_.rate(state_.position.epoch, state_.position.step);
+  const double norm = optimizer_.update(rate_);
+  if (!std::isfinite(norm)) diverged(fmt::format("the gradient's norm is {}", norm));
+
+  state_.sums.loss += loss;
+  state_.sums.targets += batch.target_count;
+  state_.streams = batch.streams;
+  ++state_.position.window;
+  ++state_.position.step;
+  state_.sums.training_seconds += lap();
+  report_.step(state_, pace());
+}
+
+void TrainingLoop::after_window(bool epoch_over) {
+  const TrainConfig& config = parts_.config.train;
+  const bool validates =
+      parts_.data.valid && (validation_due(epoch_over) || !end_reason(config, state_).empty());
+  const bool improved = validates && validate();
+  if (epoch_over || validates) log_validation(epoch_over, validates, improved);
+  if (epoch_over) {
+    optimizer_.catch_up_all();  // bounds the rates that it remembers
+    state_.sums = {};
+  }
+  if (improved || checkpoint_due(epoch_over)) save_checkpoint();
+  if (improved) save_model();
+  lap();
+}
+
+bool TrainingLoop::validation_due(bool epoch_over) const {
+  const IntervalConfig& every = parts_.config.train.validate_every;
+  return (epoch_over && multiple(state_.position.epoch, every.epochs)) ||
+         multiple(state_.position.step, every.steps) ||
+         (every.minutes > 0 && state_.seconds - state_.validations.last_seconds >= every.minutes * 60);
+}
+
+bool TrainingLoop::checkpoint_due(bool epoch_over) const {
+  const IntervalConfig& every = parts_.config.train.checkpoint_every;
+  const std::chrono::duration<double> since = Clock::now() - saved_at_;
+  return (epoch_over && multiple(state_.position.epoch, every.epochs)) ||
+         multiple(state_.position.step, every.steps) ||
+         (every.minutes > 0 && since.count() >= every.minutes * 60);
+}
+
+bool TrainingLoop::validate() {
+  report_.phase("validating");
+  optimizer_.catch_up_all();
+  perplexity_ = perplexity_of(parts_.model, parts_.data.vocabulary, *parts_.data.valid,
+                              parts_.config.train.context, parts_.pool);
+  lap();
+  if (!std::isfinite(perplexity_)) diverged(fmt::format("the validation perplexity is {}", perplexity_));
+  schedule_.record_validation(perplexity_);
+  state_.plateau = schedule_.state();
+  const int64_t epoch = std::max<int64_t>(1, state_.position.epoch + (state_.position.window > 0 ? 1 : 0));
+  return state_.validations.record(perplexity_, epoch, state_.position.step, state_.seconds);
+}
+
+void TrainingLoop::log_validation(bool epoch_over, bool validated, bool improved) {
+  const EpochSums& sums = state_.sums;
+  const int64_t epoch = state_.position.epoch + (epoch_over ? 0 : 1);
+  Json event{{"event", epoch_over ? "epoch" : "validation"},
+             {"epoch", epoch},
+             {"step", state_.position.step},
+             {"train_perplexity", sums.perplexity()},
+             {"valid_perplexity", validated ? Json(perplexity_) : Json(nullptr)},
+             {"words_per_second", sums.words_per_second()},
+             {"seconds", sums.seconds},
+             {"learning_rate", rate_},
+             {"peak_memory_bytes", peak_resident_bytes()}};
+  metrics_->append(event);
+  const std::string valid =
+      validated ? fmt::format("  valid perplexity {:.2f}{}", perplexity_, improved ? " (best)" : "") : "";
+  report_.say(fmt::format("epoch {}/{}{}: train perplexity {:.2f}{}  {} words/s  {}  learning rate {:g}",
+                          epoch, parts_.config.train.epochs,
+                          epoch_over ? "" : fmt::format(", step {}", state_.position.step), sums.perplexity(),
+                          valid, format_count(std::llround(sums.words_per_second())),
+                          format_seconds(sums.seconds), rate_));
+}
+
+void TrainingLoop::save_checkpoint() {
+  if (saved_step_ == state_.position.step) return;
+  report_.phase("saving");
+  lap();
+  metrics_->sync();
+  state_.metrics_bytes = metrics_->bytes();
+  std::vector<StateTensor> tensors;
+  append_tensors(tensors);
+  optimizer_.append_state(tensors);
+  parts_.checkpoints.save(state_, tensors);
+  saved_step_ = state_.position.step;
+  saved_at_ = Clock::now();
+  lap();
+}
+
+void TrainingLoop::save_on_request() {
+  save_checkpoint();
+  report_.say(
+      fmt::format("checkpoint of step {} saved in {}", saved_step_, parts_.directory.checkpoints().string()));
+}
+
+void TrainingLoop::save_model() const {
+  const ValidationHistory& validations = state_.validations;
+  const bool best = validations.best_step == state_.position.step;
+  const int64_t epoch = state_.position.epoch + (state_.position.window > 0 ? 1 : 0);
+  std::map<std::string, std::string> metadata{{"epoch", std::to_string(epoch)},
+                                              {"step", std::to_string(state_.position.step)}};
+  if (best) metadata["valid_perplexity"] = Json(validations.best).dump();
+  save_weights(parts_.directory.path(), parts_.model.shape(), parts_.model.layout(), parts_.data.vocabulary,
+               parts_.model.weight_view(), metadata);
+}
+
+void TrainingLoop::finish() {
+  const TrainConfig& config = parts_.config.train;
+  ValidationHistory& validations = state_.validations;
+  // Settings changed on resuming may end a run where no validation was due.
+  bool improved = false;
+  if (parts_.data.valid && validations.last_step != state_.position.step) {
+    improved = validate();
+    saved_step_ = -1;
+  }
+  save_checkpoint();
+  if (improved) save_model();
+  const bool keeps_best = config.keep_weights == "best" && validations.best_step >= 0;
+  if (!keeps_best) {
+    optimizer_.catch_up_all();
+    save_model();
+  }
+  Json event{{"event", "done"}};
+  event["test_perplexity"] = nullptr;
+  if (parts_.data.test) {
+    report_.phase("scoring the test text");
+    event["test_perplexity"] =
+        perplexity_of(parts_.directory.path(), *parts_.data.test, config.context, parts_.pool);
+  }
+  const bool any_best = validations.best_step >= 0;
+  event["valid_perplexity"] = any_best ? Json(validations.best) : Json(nullptr);
+  event["best_epoch"] = any_best ? Json(validations.best_epoch) : Json(nullptr);
+  event["weights"] = keeps_best ? "best" : "last";
+  event["reason"] = end_reason(config, state_);
+  event["epochs"] = config.epochs;
+  event["steps"] = state_.position.step;
+  lap();
+  event["seconds"] = state_.seconds;
+  metrics_->append(event);
+  metrics_->sync();
+}
+
+void TrainingLoop::append_tensors(std::vector<StateTensor>& tensors) {
+  for (const Parameter& parameter : parts_.model.parameters()) {
+    tensors.push_back({"parameter." + parameter.name, DType::f32, parameter.shape, parameter.value.data()});
+  }
+  if (state_.streams == 0) return;
+  const std::span<float> carried = parts_.model.carried_state(state_.streams);
+  const std::vector<int64_t> shape{state_.streams, parts_.model.shape().state_size()};
+  tensors.push_back({"carried_state", DType::f32, shape, carried.data()});
+}
+
+TrainingPace TrainingLoop::pace() const {
+  const TrainConfig& config = parts_.config.train;
+  int64_t left = std::numeric_limits<int64_t>::max();
+  if (config.epochs > 0) {
+    left = (config.epochs - state_.position.epoch) * windows_ - state_.position.window;
+  }
+  if (config.max_steps > 0) left = std::min(left, config.max_steps - state_.position.step);
+  return {config.epochs, windows_, left,
+          state_.sums.training_seconds / static_cast<double>(state_.position.window)};
+}
+
+double TrainingLoop::lap() {
+  const Clock::time_point now = Clock::now();
+  const double seconds = std::chrono::duration<double>(now - lap_).count();
+  lap_ = now;
+  state_.seconds += seconds;
+  state_.sums.seconds += seconds;
+  return seconds;
+}
+
+void TrainingLoop::diverged(const std::string& what) const {
+  throw Error(
+      ExitCode::diverged,
+      fmt::format("training diverged in epoch {}, step {}: {}. The checkpoint of step {} in {} is good; a "
+                  "lower train.optimizer.learning_rate or a train.clip_norm may help",
+                  state_.position.epoch + 1, state_.position.step + 1, what, saved_step_,
+                  parts_.directory.checkpoints().string()));
+}
+
+}  // namespace hsm

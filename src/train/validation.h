@@ -1,0 +1,21 @@
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "base/thread_pool.h"
+#include "model/training_model.h"
+#include "text/token_file.h"
+#include "text/vocabulary.h"
+
+namespace hsm {
+
+/// Perplexity of `tokens` under the weights of `model` as they are, through the code that scores saved
+/// models. `context`: stream or sentence.
+double perplexity_of(const TrainingModel& model, const Vocabulary& vocabulary, const TokenFile& tokens,
+                     const std::string& context, ThreadPool& pool);
+
+/// Perplexity of `tokens` under the model saved in `directory`.
+double perplexity_of(const std::filesystem::path& directory, const TokenFile& tokens,
+                     const std::string& context, ThreadPool& pool);
+
+}  // namespace hsm

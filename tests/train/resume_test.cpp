@@ -1,0 +1,262 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+#include "model/model_directory.h"
+#include "train/checkpoint.h"
+#include "train/tiny_run.h"
+
+namespace hsm {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::filesystem::path newest(const std::filesystem::path& folder) {
+  std::filesystem::path newest;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    newest = std::max(newest, entry.path());
+  return newest;
+}
+
+std::string usage_message(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no UsageError";
+}
+
+/// A way to train whose every step must be resumable.
+struct Recipe {
+  const char* name;
+  std::function<void(Config&)> set;
+};
+
+void PrintTo(const Recipe& recipe, std::ostream* out) {
+  *out << recipe.name;
+}
+
+class ResumeTest : public ::testing::TestWithParam<Recipe> {
+ protected:
+  static void prepare(TinyRun& run) {
+    run.config.train.validate_every = {1, 5, 0};
+    run.config.train.checkpoint_every = {1, 3, 0};
+    GetParam().set(run.config);
+  }
+  static std::string uninterrupted() {
+    TinyRun run;
+    prepare(run);
+    run.train();
+    return run.result();
+  }
+};
+
+TEST_P(ResumeTest, StoppingAfterAnyStepGivesTheSameBits) {
+  const std::string expected = uninterrupted();
+  for (int64_t step = 0;; ++step) {
+    TinyRun run;
+    prepare(run);
+    const bool stopped = run.train_until(step) == Outcome::stopped;
+    if (stopped) {
+      EXPECT_EQ(run.train(true), Outcome::finished);
+    }
+    ASSERT_EQ(run.result(), expected) << "stopped after step " << step;
+    if (!stopped) {
+      EXPECT_GT(step, 10);
+      break;
+    }
+  }
+}
+
+TEST_P(ResumeTest, CrashingAtAnyStepGivesTheSameBits) {
+  const std::string expected = uninterrupted();
+  for (int64_t ask = 0;; ++ask) {
+    TinyRun run;
+    prepare(run);
+    const bool crashed = run.crash_at(ask);
+    if (crashed) {
+      EXPECT_EQ(run.train(true), Outcome::finished);
+    }
+    ASSERT_EQ(run.result(), expected) << "crashed at question " << ask;
+    if (!crashed) break;
+  }
+}
+
+TEST_P(ResumeTest, StoppingAfterEachStepGivesTheSameBits) {
+  const std::string expected = uninterrupted();
+  TinyRun run;
+  prepare(run);
+  bool resume = false;
+  while (run.train_until(3, resume) == Outcome::stopped) resume = true;
+  EXPECT_EQ(run.result(), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, ResumeTest,
+                         ::testing::Values(Recipe{"sgd_with_dropout",
+                                                  [](Config& c) {
+                                                    c.model.dropout = {0.1, 0.2, 0.3, 0.1, false};
+                                                    c.model.layers = 2;
+                                                    c.model.hidden = {5, 6};
+                                                    c.train.schedule = {"plateau", 0, 0.5, 0, 0, 0};
+                                                  }},
+                                           Recipe{"momentum_with_weight_decay",
+                                                  [](Config& c) {
+                                                    c.train.optimizer.name = "momentum";
+                                                    c.train.optimizer.learning_rate = 0.2;
+                                                    c.train.optimizer.weight_decay = 0.01;
+                                                    c.train.schedule.name = "cosine";
+                                                    c.train.schedule.warmup_steps = 4;
+                                                    c.model.tie_embeddings = true;
+                                                  }},
+                                           Recipe{"adam_by_sentences",
+                                                  [](Config& c) {
+                                                    c.train.optimizer.name = "adam";
+                                                    c.train.optimizer.learning_rate = 0.02;
+                                                    c.train.context = "sentence";
+                                                    c.train.bptt = 4;
+                                                    c.train.batch = 7;
+                                                    c.train.bptt_jitter = 0.5;
+                                                    c.vocabulary.unk_singletons = true;
+                                                    c.model.cell = "gru";
+                                                  }},
+                                           Recipe{"adagrad_keeping_the_last",
+                                                  [](Config& c) {
+                                                    c.train.optimizer.name = "adagrad";
+                                                    c.train.optimizer.learning_rate = 0.2;
+                                                    c.train.keep_weights = "last";
+                                                    c.train.bptt_jitter = 0.4;
+                                                    c.model.cell = "rnn_tanh";
+                                                  }}),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST(Resume, StartsAfreshWhereNothingIs) {
+  TinyRun fresh;
+  fresh.train();
+  TinyRun resumed;
+  EXPECT_EQ(resumed.train(true), Outcome::finished);
+  EXPECT_EQ(resumed.result(), fresh.result());
+}
+
+TEST(Resume, LeavesAFinishedRunAlone) {
+  TinyRun run;
+  run.train();
+  const auto written = std::filesystem::last_write_time(run.model());
+  const std::string metrics = read_file(run.path() / "metrics.jsonl");
+  EXPECT_EQ(run.train(true), Outcome::finished);
+  EXPECT_EQ(std::filesystem::last_write_time(run.model()), written);
+  EXPECT_EQ(read_file(run.path() / "metrics.jsonl"), metrics);
+}
+
+TEST(Resume, LeavesAFinishedRunAloneWithoutItsCheckpoints) {
+  TinyRun run;
+  run.train();
+  std::filesystem::remove_all(run.checkpoints());
+  const std::string metrics = read_file(run.path() / "metrics.jsonl");
+  EXPECT_EQ(run.train(true), Outcome::finished);
+  EXPECT_EQ(read_file(run.path() / "metrics.jsonl"), metrics);
+  run.config.train.epochs = 9;
+  EXPECT_THAT(usage_message([&] { run.train(true); }), HasSubstr("no checkpoint"));
+}
+
+TEST(Resume, MoreEpochsGoOn) {
+  TinyRun longer;
+  longer.config.train.epochs = 4;
+  longer.train();
+  TinyRun run;
+  run.train();
+  run.config.train.epochs = 4;
+  EXPECT_EQ(run.train(true), Outcome::finished);
+  EXPECT_EQ(run.result(), longer.result());
+}
+
+TEST(Resume, FallsBackFromADamagedCheckpoint) {
+  TinyRun whole;
+  whole.config.train.checkpoint_every = {0, 4, 0};
+  whole.train();
+  TinyRun run;
+  run.config.train.checkpoint_every = {0, 4, 0};
+  run.train_until(11);
+  std::filesystem::resize_file(newest(run.checkpoints()), 1000);
+  EXPECT_EQ(run.train(true), Outcome::finished);
+  EXPECT_EQ(run.result(), whole.result());
+}
+
+TEST(Resume, RefusesWhenEveryCheckpointIsDamaged) {
+  TinyRun run;
+  run.train_until(5);
+  for (const auto& entry : std::filesystem::directory_iterator(run.checkpoints())) {
+    std::filesystem::resize_file(entry.path(), 100);
+  }
+  EXPECT_THROW(run.train(true), DataError);
+}
+
+TEST(Resume, WritesAModelThatAKillLeftUnwritten) {
+  TinyRun run;
+  run.train_until(22);
+  TinyRun best;  // killed between the checkpoint of a best validation and its model
+  best.train();
+  const std::string expected = best.result();
+  std::filesystem::remove(best.model());
+  const std::string metrics = read_file(best.path() / "metrics.jsonl");
+  write_file(best.path() / "metrics.jsonl", metrics.substr(0, metrics.rfind("{\"event\":\"done\"")));
+  EXPECT_EQ(best.train(true), Outcome::finished);
+  EXPECT_EQ(best.result(), expected);
+}
+
+TEST(Resume, RefusesAnotherModel) {
+  TinyRun run;
+  run.train_until(5);
+  run.config.model.cell = "gru";
+  run.config.train.batch = 4;
+  run.config.train.max_steps = 3;  // may change
+  const std::string message = usage_message([&] { run.train(true); });
+  EXPECT_THAT(message, HasSubstr("model.cell: \"lstm\" before, \"gru\" now"));
+  EXPECT_THAT(message, HasSubstr("train.batch: 3 before, 4 now"));
+  EXPECT_THAT(message, ::testing::Not(HasSubstr("max_steps")));
+}
+
+TEST(Resume, GoesOnWithAnotherRate) {
+  TinyRun run;
+  run.train_until(5);
+  run.config.train.optimizer.learning_rate = 0.5;
+  run.train(true);
+  EXPECT_EQ(run.events("epoch").back()["learning_rate"], 0.5);
+  EXPECT_THAT(read_file(run.path() / "config.json"), HasSubstr("\"learning_rate\": 0.5"));
+}
+
+TEST(Resume, RefusesAnotherTrainingText) {
+  TinyRun run;
+  run.train_until(5);
+  write_file(run.text("train"), made_up_text(40, 9));
+  EXPECT_THROW(run.train(true), DataError);
+}
+
+TEST(Resume, FollowsATextThatMoved) {
+  TinyRun run;
+  run.train();
+  const std::string expected = run.result();
+  TinyRun moved;
+  moved.train_until(9);
+  std::filesystem::rename(moved.text("train"), moved.text("elsewhere"));
+  moved.config.data.train = {moved.text("elsewhere").string()};
+  moved.train(true);
+  EXPECT_EQ(moved.result(), expected);
+}
+
+TEST(Resume, EndsAtOnceWhenFewerStepsAreAskedForThanWereMade) {
+  TinyRun run;
+  run.train_until(9);
+  const int64_t made = CheckpointStore(run.checkpoints(), 2).load_newest()->state.position.step;
+  ASSERT_GT(made, 4);
+  run.config.train.max_steps = 4;
+  EXPECT_EQ(run.train(true), Outcome::finished);
+  EXPECT_EQ(run.events("done").at(0)["steps"], made);
+  EXPECT_EQ(open_model(run.path()).weights.metadata().at("step"), std::to_string(made));
+}
+
+}  // namespace
+}  // namespace hsm

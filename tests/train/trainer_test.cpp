@@ -1,0 +1,285 @@
+#include "train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "eval/scoring.h"
+#include "model/model_directory.h"
+#include "text/token_file.h"
+#include "train/checkpoint.h"
+#include "train/file_size_limit.h"
+#include "train/run_directory.h"
+#include "train/tiny_run.h"
+
+namespace hsm {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <class Action>
+ExitCode code_of(Action&& action, std::string* message = nullptr) {
+  try {
+    action();
+  } catch (const Error& error) {
+    if (message != nullptr) *message = error.what();
+    return error.code();
+  }
+  return ExitCode::done;
+}
+
+std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+TEST(Trainer, WritesAModelDirectory) {
+  TinyRun run;
+  EXPECT_EQ(run.train(), Outcome::finished);
+  EXPECT_EQ(names_in(run.path()), (std::set<std::string>{".lock", "checkpoints", "classes.txt", "config.json",
+                                                         "metrics.jsonl", "model.safetensors", "test.tokens",
+                                                         "train.tokens", "valid.tokens", "vocabulary.txt"}));
+}
+
+TEST(Trainer, MetricsTellOfEachEpochAndOfTheEnd) {
+  TinyRun run;
+  run.config.train.schedule = {"epoch_decay", 1, 0.5};
+  run.train();
+  const auto events = run.events();
+  ASSERT_EQ(events.size(), 4U);
+  EXPECT_EQ(events[0]["event"], "start");
+  for (const size_t epoch : {size_t{1}, size_t{2}}) {
+    const auto& event = events[epoch];
+    EXPECT_EQ(event["event"], "epoch");
+    EXPECT_EQ(event["epoch"], epoch);
+    EXPECT_GT(event["train_perplexity"], 1.0);
+    EXPECT_LT(event["train_perplexity"], 40.0);
+    EXPECT_GT(event["valid_perplexity"], 1.0);
+    EXPECT_GT(event["words_per_second"], 0.0);
+    EXPECT_GT(event["seconds"], 0.0);
+    EXPECT_EQ(event["learning_rate"], epoch == 1 ? 2.0 : 1.0);
+    EXPECT_GT(event["peak_memory_bytes"], 1 << 20);
+  }
+  const auto& done = events[3];
+  EXPECT_EQ(done["event"], "done");
+  EXPECT_GT(done["test_perplexity"], 1.0);
+  EXPECT_EQ(done["reason"], "epochs");
+  EXPECT_EQ(done["steps"], events[2]["step"]);
+}
+
+TEST(Trainer, LearnsAMadeUpLanguage) {
+  TinyRun run;
+  write_file(run.text("train"), made_up_text(600, 1));
+  run.config.model.hidden = {16};
+  run.config.train.epochs = 12;
+  run.train();
+  const auto epochs = run.events("epoch");
+  // Of 24 words two may follow, one of them three times as likely; a line begins with any and ends anywhere.
+  EXPECT_GT(epochs.front()["valid_perplexity"], 8.0);
+  EXPECT_LT(epochs.back()["valid_perplexity"], 5.5);
+}
+
+TEST(Trainer, TestPerplexityIsThatOfTheSavedModel) {
+  TinyRun run;
+  run.train();
+  const SavedModel saved = open_model(run.path());
+  const InferenceModel model(saved.shape, saved.layout, saved.weight_view());
+  ThreadPool pool(1);
+  const TokenFile tokens(run.path() / "test.tokens");
+  const double expected = score_corpus(model, saved.vocabulary, tokens, Context::stream, pool).perplexity();
+  EXPECT_EQ(run.events("done")[0]["test_perplexity"], expected);
+}
+
+TEST(Trainer, KeepsTheBestWeightsOrTheLast) {
+  TinyRun best;
+  best.config.train.optimizer.learning_rate = 200;  // rises until it destroys what the first steps learnt
+  best.config.train.schedule.warmup_steps = 200;
+  best.config.train.validate_every = {0, 1, 0};
+  best.config.train.max_steps = 12;
+  best.config.train.epochs = 0;
+  TinyRun last;
+  last.config.train = best.config.train;
+  last.config.train.keep_weights = "last";
+  best.train();
+  last.train();
+
+  double lowest = 1e9;
+  int64_t lowest_step = 0;
+  for (const auto& event : best.events()) {
+    if (event["event"] != "epoch" && event["event"] != "validation") continue;
+    if (event["valid_perplexity"].get<double>() >= lowest) continue;
+    lowest = event["valid_perplexity"];
+    lowest_step = event["step"];
+  }
+  ASSERT_LT(lowest_step, 12);
+  const auto done = best.events("done").at(0);
+  EXPECT_EQ(open_model(best.path()).weights.metadata().at("step"), std::to_string(lowest_step));
+  EXPECT_EQ(done["valid_perplexity"], lowest);
+  EXPECT_EQ(done["weights"], "best");
+  EXPECT_EQ(open_model(last.path()).weights.metadata().at("step"), "12");
+  EXPECT_EQ(last.events("done").at(0)["weights"], "last");
+  EXPECT_GT(last.events("done").at(0)["test_perplexity"], done["test_perplexity"]);
+}
+
+TEST(Trainer, WithoutValidationTextTheLastWeightsAreKept) {
+  TinyRun run;
+  run.config.data.valid.clear();
+  run.config.data.test.clear();
+  run.train();
+  EXPECT_TRUE(run.events("epoch")[1]["valid_perplexity"].is_null());
+  EXPECT_TRUE(run.events("done")[0]["test_perplexity"].is_null());
+  EXPECT_EQ(open_model(run.path()).weights.metadata().at("epoch"), "2");
+}
+
+TEST(Trainer, SumOverTimeIsTheMeanTimesTheLengthOfAWindow) {
+  TinyRun sum;
+  sum.config.train.loss_reduction = "sum_over_time";
+  sum.config.train.clip_norm = 0;
+  sum.config.train.optimizer.learning_rate = 0.125;
+  sum.config.train.max_steps = 10;  // whole windows only
+  sum.train();
+  TinyRun mean;
+  mean.config.train = sum.config.train;
+  mean.config.train.loss_reduction = "mean";
+  mean.config.train.optimizer.learning_rate = 0.125 * 8;
+  mean.train();
+  const double expected = sum.events("done")[0]["test_perplexity"];
+  EXPECT_NEAR(mean.events("done")[0]["test_perplexity"], expected, 1e-5 * expected);
+  mean.config.output.directory += "-other";
+  mean.config.train.optimizer.learning_rate = 0.125;
+  mean.train();
+  EXPECT_GT(std::abs(mean.events("done")[0]["test_perplexity"].get<double>() - expected), 1e-3);
+}
+
+TEST(Trainer, MaxStepsEndsWithinAnEpochAfterAValidation) {
+  TinyRun run;
+  run.config.train.max_steps = 5;
+  run.train();
+  const auto events = run.events();
+  ASSERT_EQ(events.size(), 3U);
+  EXPECT_EQ(events[1]["event"], "validation");
+  EXPECT_EQ(events[1]["epoch"], 1);
+  EXPECT_EQ(events[1]["step"], 5);
+  EXPECT_EQ(events[2]["reason"], "max_steps");
+  EXPECT_EQ(open_model(run.path()).weights.metadata().at("step"), "5");
+}
+
+TEST(Trainer, ValidatesBySteps) {
+  TinyRun run;
+  run.config.train.epochs = 0;
+  run.config.train.max_steps = 20;
+  run.config.train.validate_every = {0, 4, 0};
+  run.train();
+  std::vector<int64_t> steps;
+  for (const auto& event : run.events()) {
+    if (event.value("valid_perplexity", nlohmann::json()).is_number() && event["event"] != "done")
+      steps.push_back(event["step"]);
+  }
+  EXPECT_EQ(steps, (std::vector<int64_t>{4, 8, 12, 16, 20}));
+}
+
+TEST(Trainer, StopsEarlyWithoutImprovement) {
+  TinyRun run;
+  run.config.train.epochs = 10;
+  run.config.train.optimizer.learning_rate = 1e-30;  // nothing changes, so only the first is an improvement
+  run.config.train.early_stopping = 3;
+  run.train();
+  EXPECT_EQ(run.events("epoch").size(), 4U);
+  EXPECT_EQ(run.events("done")[0]["reason"], "early_stopping");
+  EXPECT_EQ(run.events("done")[0]["best_epoch"], 1);
+}
+
+TEST(Trainer, PlateauLowersTheRate) {
+  TinyRun run;
+  run.config.train.epochs = 6;
+  run.config.train.optimizer.learning_rate = 1e-30;
+  run.config.train.schedule.name = "plateau";
+  run.config.train.schedule.factor = 0.25;
+  run.config.train.schedule.patience = 1;
+  run.train();
+  std::vector<double> rates;
+  for (const auto& event : run.events("epoch")) rates.push_back(event["learning_rate"]);
+  EXPECT_EQ(rates, (std::vector<double>{1e-30, 1e-30, 1e-30, 0.25e-30, 0.25e-30, 0.0625e-30}));
+}
+
+TEST(Trainer, TheNumberOfThreadsChangesNothing) {
+  TinyRun one;
+  one.train();
+  TinyRun three;
+  three.config.runtime.threads = 3;
+  three.train();
+  EXPECT_EQ(one.result(), three.result());
+}
+
+TEST(Trainer, DivergenceKeepsTheLastGoodCheckpoint) {
+  TinyRun run;
+  run.config.train.clip_norm = 0;
+  run.config.train.optimizer.learning_rate = 1e38;
+  std::string message;
+  EXPECT_EQ(code_of([&] { run.train(); }, &message), ExitCode::diverged);
+  EXPECT_THAT(message, HasSubstr("diverged"));
+  const auto checkpoint = CheckpointStore(run.checkpoints(), 2).load_newest();
+  ASSERT_TRUE(checkpoint);
+  for (const TensorRef& tensor : checkpoint->file.tensors()) {
+    if (tensor.dtype != DType::f32) continue;
+    const auto* values = static_cast<const float*>(tensor.data);
+    EXPECT_TRUE(std::all_of(values, values + tensor.count(), [](float x) { return std::isfinite(x); }));
+  }
+  EXPECT_TRUE(run.events("done").empty());
+}
+
+TEST(Trainer, RefusesADirectoryThatHoldsARun) {
+  TinyRun run;
+  run.train_until(3);
+  const auto before = names_in(run.checkpoints());
+  std::string message;
+  EXPECT_EQ(code_of([&] { run.train(); }, &message), ExitCode::usage);
+  EXPECT_THAT(message, HasSubstr("--resume"));
+  EXPECT_EQ(names_in(run.checkpoints()), before);
+}
+
+TEST(Trainer, RefusesADirectoryWhereAnotherTrains) {
+  TinyRun run;
+  const RunDirectory other(run.path());
+  std::string message;
+  EXPECT_EQ(code_of([&] { run.train(); }, &message), ExitCode::resource);
+  EXPECT_THAT(message, HasSubstr("another process"));
+}
+
+TEST(Trainer, AFullDiskShowsBeforeTheFirstStep) {
+  TinyRun run;
+  int64_t asked = 0;
+  const FileSizeLimit limit(4096);  // enough for the texts, not for a checkpoint
+  EXPECT_EQ(code_of([&] {
+              hsm::train(run.config, false, {[&] { return asked++ > 1000; }, [&] { return false; }});
+            }),
+            ExitCode::resource);
+  EXPECT_TRUE(names_in(run.checkpoints()).empty());
+  EXPECT_EQ(run.events("epoch").size(), 0U);
+}
+
+TEST(Trainer, SavesACheckpointOnRequestAndGoesOn) {
+  TinyRun run;
+  run.config.train.checkpoint_every = {0, 0, 0};
+  run.config.train.max_steps = 9;
+  int64_t asked = 0;
+  std::set<std::string> seen;
+  const auto request = [&] { return ++asked == 5; };  // before the fifth step
+  const auto stop = [&] {
+    if (asked == 5) seen = names_in(run.checkpoints());
+    return false;
+  };
+  EXPECT_EQ(hsm::train(run.config, false, {stop, request}), Outcome::finished);
+  EXPECT_TRUE(seen.contains("step-000000004.safetensors"));
+}
+
+}  // namespace
+}  // namespace hsm
