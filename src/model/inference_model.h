@@ -37,6 +37,7 @@ class InferenceModel {
   /// [steps, streams]; `state` [streams, state_size] is read and replaced; `output` [steps, streams,
   /// head_dim] gets what the head reads (after the projection). `scratch`: run_scratch(steps, streams)
   /// floats.
+  /// Allocates nothing. DataError for a token that is not in the vocabulary.
   void run(std::span<const int32_t> tokens, int64_t steps, int64_t streams, float* state, float* output,
            float* scratch) const;
   [[nodiscard]] int64_t run_scratch(int64_t steps, int64_t streams) const noexcept;
