@@ -1,6 +1,7 @@
 #include "kernels/gemm.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/gemm_kernels.h"
 
@@ -29,15 +30,51 @@ int64_t packed_size(int64_t n, int64_t k, int64_t panel) {
   return (n + panel - 1) / panel * panel * k;
 }
 
+namespace {
+
+/// to[j, i] = from[i, j] for 4 × 4 values.
+void transpose_four(const double* from, int64_t ld, double* to, int64_t to_ld) {
+  for (int64_t i = 0; i < 4; ++i) {
+    for (int64_t j = 0; j < 4; ++j) to[j * to_ld + i] = from[i * ld + j];
+  }
+}
+
+void transpose_four(const float* from, int64_t ld, float* to, int64_t to_ld) {
+  typedef float Four __attribute__((vector_size(16)));
+  Four row[4];
+  for (int64_t i = 0; i < 4; ++i) std::memcpy(&row[i], from + i * ld, sizeof(Four));
+  const Four a = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
+  const Four b = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
+  const Four c = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+  const Four d = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+  const Four column[4] = {
+      __builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
+      __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7)};
+  for (int64_t j = 0; j < 4; ++j) std::memcpy(to + j * to_ld, &column[j], sizeof(Four));
+}
+
+/// One panel of at most `panel` rows of the weights.
+template <class T>
+void pack_panel(const T* weights, int64_t rows, int64_t k, int64_t ld, int64_t panel, T* to) {
+  const int64_t fours = rows / 4 * 4;
+  int64_t kk = 0;
+  for (; kk + 4 <= k; kk += 4) {
+    for (int64_t r = 0; r < fours; r += 4)
+      transpose_four(weights + r * ld + kk, ld, to + kk * panel + r, panel);
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t left = r < fours ? kk : 0; left < k; ++left) to[left * panel + r] = weights[r * ld + left];
+  }
+  if (rows == panel) return;
+  for (int64_t row = 0; row < k; ++row) std::fill(to + row * panel + rows, to + (row + 1) * panel, T{0});
+}
+
+}  // namespace
+
 template <class T>
 void pack(const T* weights, int64_t n, int64_t k, int64_t ld, int64_t panel, T* packed) {
   for (int64_t j = 0; j < n; j += panel) {
-    const int64_t columns = std::min(panel, n - j);
-    T* to = packed + j * k;
-    for (int64_t kk = 0; kk < k; ++kk, to += panel) {
-      for (int64_t c = 0; c < columns; ++c) to[c] = weights[(j + c) * ld + kk];
-      std::fill(to + columns, to + panel, T{0});
-    }
+    pack_panel(weights + j * ld, std::min(panel, n - j), k, ld, panel, packed + j * k);
   }
 }
 

@@ -11,9 +11,12 @@ namespace {
 template <class T>
 constexpr int kPanel = 2 * kLanes<T>;
 constexpr int kMostRows = (kRegisters - 3) / 2;
-// Rows of B repacked at a time for products with many rows of A: kDepth · kPanel floats stay in the first
-// cache.
-constexpr int64_t kDepth = 192;
+// What is repacked of B at a time for products with many rows of A: kDepth rows of kPanels panels. Rows are
+// read in pieces long enough for the processor to see a stream.
+constexpr int64_t kDepth = 96;
+constexpr int64_t kPanels = 4;
+// A smaller B stays in the second cache, where rows of A in a few tiles can read it as it lies.
+constexpr int64_t kSmallBytes = int64_t{1} << 20;
 // Few rows leave registers for columns of several panels, which hides the latency of the multiply-adds.
 constexpr int wide_vectors(int rows) {
   const int most = (kRegisters - 2) / (rows + 1) / 2 * 2;
@@ -181,33 +184,38 @@ void for_row_tiles(int64_t m, int64_t most, Body body) {
   }
 }
 
-/// Many rows of A: each panel of B is used by many tiles, so it is copied to where they read it in sequence.
+/// Copies `columns` columns of a row of B into panels `depth` rows deep, the last one padded with zeros.
+template <class T>
+inline void repack_row(const T* from, int64_t columns, int64_t depth, T* to) {
+  for (; columns >= kPanel<T>; columns -= kPanel<T>, from += kPanel<T>, to += depth * kPanel<T>) {
+    store(to, load(from));
+    store(to + kLanes<T>, load(from + kLanes<T>));
+  }
+  if (columns == 0) return;
+  const int64_t low = columns < kLanes<T> ? columns : kLanes<T>;
+  store(to, load_first(from, low));
+  store(to + kLanes<T>, low < columns ? load_first(from + low, columns - low) : Vector<T>{});
+}
+
+/// Many rows of A: each piece of B is used by many tiles, so it is copied to where they read it in sequence.
 /// Sums go on from one block of k to the next through C, which rounds nothing.
 template <class T>
 void multiply_repacked(const Product<T>& p) {
-  alignas(64) T panel[kDepth * kPanel<T>];
+  alignas(64) T panels[kDepth * kPanels * kPanel<T>];
   for (int64_t k = 0; k < p.k; k += kDepth) {
     const int64_t depth = p.k - k < kDepth ? p.k - k : kDepth;
-    for (int64_t j = 0; j < p.n; j += kPanel<T>) {
-      const int64_t columns = p.n - j < kPanel<T> ? p.n - j : kPanel<T>;
+    for (int64_t j = 0; j < p.n; j += kPanels * kPanel<T>) {
+      const int64_t columns = p.n - j < kPanels * kPanel<T> ? p.n - j : kPanels * kPanel<T>;
       for (int64_t kk = 0; kk < depth; ++kk) {
-        const T* from = p.b + (k + kk) * p.b_k + j;
-        T* to = panel + kk * kPanel<T>;
-        if (columns == kPanel<T>) {
-          store(to, load(from));
-          store(to + kLanes<T>, load(from + kLanes<T>));
-        } else {
-          __builtin_memcpy(to, from, static_cast<size_t>(columns) * sizeof(T));
-          __builtin_memset(to + columns, 0, static_cast<size_t>(kPanel<T> - columns) * sizeof(T));
-        }
+        repack_row(p.b + (k + kk) * p.b_k + j, columns, depth, panels + kk * kPanel<T>);
       }
       Product<T> part = p;
       part.n = columns;
       part.k = depth;
       part.a = p.a + k * p.a_k;
-      part.b = panel;
+      part.b = panels;
       part.b_k = kPanel<T>;
-      part.b_panel = 0;
+      part.b_panel = depth * kPanel<T>;
       part.packed = true;
       part.bias = p.bias == nullptr || k > 0 ? nullptr : p.bias + j;
       part.accumulate = p.accumulate || k > 0;
@@ -217,9 +225,16 @@ void multiply_repacked(const Product<T>& p) {
   }
 }
 
+/// Whether copying parts of B in order pays.
+template <class T>
+bool repacking_pays(const Product<T>& p) {
+  if (p.packed || p.k == 0 || p.m <= kMostWideRows) return false;
+  return p.m > 2 * kMostRows || p.k * p.n * static_cast<int64_t>(sizeof(T)) > kSmallBytes;
+}
+
 template <class T>
 void product(const Product<T>& p) {
-  if (!p.packed && p.m > kMostRows && p.k > 0) {
+  if (repacking_pays(p)) {
     multiply_repacked(p);
     return;
   }

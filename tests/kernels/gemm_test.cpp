@@ -201,6 +201,20 @@ TYPED_TEST(Gemm, ColumnsDoNotDependOnTheirNeighbours) {
   });
 }
 
+// A B that outgrows the second cache is read another way, which rows taken one by one don't need.
+TYPED_TEST(Gemm, RowsDoNotDependOnTheirNumberBesideALargeMatrix) {
+  using T = TypeParam;
+  for (const InstructionSet set : available_instruction_sets()) {
+    for (const Form form : {Form::nn, Form::tn}) {
+      const Case<T> c{set, form, {9, 1031, 300}, false, true};
+      SCOPED_TRACE(c.text());
+      std::vector<T> parts = c.start;
+      for (int64_t i = 0; i < c.shape.m; ++i) c.run(i, i + 1, 0, c.shape.n, parts);
+      ASSERT_TRUE(same_bits(c.whole(), parts));
+    }
+  }
+}
+
 // The documented order of the packed form: a program that follows it step by step has the same bits.
 TEST(GemmOrder, PackedAddsInAscendingOrderWithFusedMultiplyAdd) {
   for (const InstructionSet set : available_instruction_sets()) {
