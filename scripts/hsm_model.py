@@ -97,7 +97,7 @@ class Model:
     def tokens(self, line):
         """The words of a line of text, without marks of its edges, and `</s>`."""
         if self.config["data"]["lowercase"]:
-            line = line.lower()
+            line = "".join(character.lower()[0] for character in line)  # one for one, whatever stands around it
         tokens = [token for token in re.split("[ \t\n\v\f\r]+", line) if token]
         while tokens and tokens[0] in ("<s>", "</s>"):
             tokens.pop(0)
