@@ -29,7 +29,14 @@ hsm::ExitCode run(int argc, char** argv) {
   hsm::set_up_logging("info");
   CLI::App app;
   set_up_app(app);
-  const std::vector<Command> commands{add_train(app), add_score(app)};
+  // clang-format off
+  const std::vector<Command> commands{
+      add_train(app),
+      add_score(app),
+      add_info(app),
+      add_completion(app),
+  };
+  // clang-format on
   const Command* command = parse_command_line(app, commands, argc, argv);
   return command == nullptr ? hsm::ExitCode::done : command->run();
 }
