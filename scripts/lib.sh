@@ -78,7 +78,12 @@ build() {
 run_tests() {
   local results=$root/build/$1/tests.xml status=0
   rm -f "$results"
-  ctest --test-dir "$root/build/$1" --output-on-failure --output-junit "$results" -j "$(nproc)" "${@:2}" || status=$?
+  local options=(--test-dir "$root/build/$1" --output-on-failure --output-junit "$results" -j "$(nproc)")
+  if [ -t 1 ]; then
+    ctest "${options[@]}" --progress "${@:2}" || status=$?
+  else
+    ctest "${options[@]}" "${@:2}" | sed '/^ *Start *[0-9]*: /d' || status=$?
+  fi
   [ -f "$results" ] || die "ctest ended with $status before any test ran"
   python3 - "$results" <<'PYTHON' || status=1
 import sys
