@@ -190,7 +190,7 @@ size_t ByteSource::read(std::span<char> out) {
     try {
       progress = unpacker_->unpack({input_.get() + begin_, end_ - begin_}, out);
     } catch (const Damaged& damage) {
-      fail("damaged archive near byte " + std::to_string(bytes_read_ - (end_ - begin_)) + ": " +
+      fail("the archive can't be unpacked near byte " + std::to_string(bytes_read_ - (end_ - begin_)) + ": " +
            damage.reason);
     }
     begin_ += progress.consumed;

@@ -175,10 +175,11 @@ Vocabulary read_training_text(const std::vector<std::string>& paths, const Corpu
 
   make_folder_of(cache);
   TokenFileWriter writer(cache);
-  SentenceReader reader(files, options, progress);
-  std::vector<std::string_view> tokens;
-  while (reader.next(tokens)) {
-    for (const std::string_view token : tokens) writer.add(counts.count(token));
+  WordReader reader(files, options, progress);
+  std::vector<std::string_view> words;
+  for (bool ends = false; reader.next(words, ends);) {
+    for (const std::string_view word : words) writer.add(counts.count(word));
+    if (!ends) continue;
     counts.count_end();
     writer.add(WordCounts::kEnd);
   }
@@ -207,16 +208,17 @@ TokenFile tokenize(const std::vector<std::string>& paths, const CorpusOptions& o
 
   make_folder_of(cache);
   TokenFileWriter writer(cache);
-  SentenceReader reader(files, options, progress);
-  std::vector<std::string_view> tokens;
+  WordReader reader(files, options, progress);
+  std::vector<std::string_view> words;
   int64_t sentences = 0;
   int64_t unknown = 0;
-  while (reader.next(tokens)) {
-    for (const std::string_view token : tokens) {
-      const std::optional<int32_t> id = vocabulary.find(token);
+  for (bool ends = false; reader.next(words, ends);) {
+    for (const std::string_view word : words) {
+      const std::optional<int32_t> id = vocabulary.find(word);
       unknown += id ? 0 : 1;
       writer.add(id.value_or(vocabulary.unknown()));
     }
+    if (!ends) continue;
     writer.add(vocabulary.end_of_sentence());
     ++sentences;
   }

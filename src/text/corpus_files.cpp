@@ -45,25 +45,31 @@ uint64_t CorpusFiles::key(const CorpusOptions& options, const Vocabulary& vocabu
   return hasher.value();
 }
 
-SentenceReader::SentenceReader(const CorpusFiles& files, const CorpusOptions& options,
-                               const ReadProgress& progress)
+WordReader::WordReader(const CorpusFiles& files, const CorpusOptions& options, const ReadProgress& progress)
     : files_(files), options_(options), progress_(progress) {}
 
-bool SentenceReader::next(std::vector<std::string_view>& tokens) {
-  do {
-    if (!next_line()) return false;
-    split_line(line_, options_.text, reader_->name(), reader_->line_number(), tokens);
-  } while (options_.skip_blank_lines && tokens.empty());
+bool WordReader::next(std::vector<std::string_view>& words, bool& ends) {
+  bool last = false;
+  if (!next_part(last)) return false;
+  const TextPlace place{reader_->name(), reader_->line_number(), bytes_before_};
+  bytes_before_ += static_cast<int64_t>(part_.size());
+  split_words(part_, options_.text, place, words);
+  edges_.filter(words, place);
+  ends = last && (edges_.any_words() || !options_.skip_blank_lines);
+  if (last) {
+    bytes_before_ = 0;
+    edges_ = {};
+  }
   return true;
 }
 
-bool SentenceReader::next_line() {
+bool WordReader::next_part(bool& last) {
   while (true) {
     if (!reader_) {
       if (file_ == files_.paths().size()) return false;
       reader_ = std::make_unique<LineReader>(files_.paths()[file_++]);
     }
-    if (reader_->next(line_)) break;
+    if (reader_->next_part(part_, last)) break;
     done_ += reader_->bytes_read();
     reader_.reset();
     if (file_ == files_.paths().size()) report(true);
@@ -72,7 +78,7 @@ bool SentenceReader::next_line() {
   return true;
 }
 
-void SentenceReader::report(bool last) {
+void WordReader::report(bool last) {
   if (!progress_) return;
   const uint64_t done = done_ + (reader_ ? reader_->bytes_read() : 0);
   if (!last && done < reported_ + kReportBytes) return;

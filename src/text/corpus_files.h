@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "text/corpus.h"
+#include "text/split.h"
 
 namespace hsm {
 
@@ -33,16 +34,18 @@ class CorpusFiles {
   bool has_streams_ = false;
 };
 
-/// Sentences of all files, one after the other, with progress.
-class SentenceReader {
+/// Words of all files, one file after the other, with progress. However long a line is, only a part of it is
+/// held.
+class WordReader {
  public:
-  SentenceReader(const CorpusFiles& files, const CorpusOptions& options, const ReadProgress& progress);
+  WordReader(const CorpusFiles& files, const CorpusOptions& options, const ReadProgress& progress);
 
-  /// The next line's tokens, valid until the next call; false at the end of the last file.
-  bool next(std::vector<std::string_view>& tokens);
+  /// The next words of a line (there may be none), valid until the next call; false at the end of the last
+  /// file. `ends` tells that a sentence ends after them: with the line, unless it is blank and left out.
+  bool next(std::vector<std::string_view>& words, bool& ends);
 
  private:
-  bool next_line();
+  bool next_part(bool& last);
   void report(bool last);
 
   const CorpusFiles& files_;
@@ -52,7 +55,9 @@ class SentenceReader {
   size_t file_ = 0;        // index of the next file to open
   uint64_t done_ = 0;      // bytes of the files before this one
   uint64_t reported_ = 0;  // bytes when progress was last told
-  std::string line_;
+  std::string part_;
+  int64_t bytes_before_ = 0;  // of this line
+  EdgeMarkers edges_;         // of this line
 };
 
 }  // namespace hsm

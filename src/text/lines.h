@@ -19,9 +19,13 @@ class LineReader {
 
   /// False at the end. From a pipe, returns as soon as a line is there.
   bool next(std::string& line);
+  /// The next line in parts that end at white space, so that one as long as a whole corpus need not be held:
+  /// a part is at most as long as the read buffer (256 KiB) and a word. `last` tells that it ends the line;
+  /// it may be empty then.
+  bool next_part(std::string& part, bool& last);
   /// Whether a whole line has been read ahead: next() returns without waiting for more text.
   [[nodiscard]] bool line_ready() const noexcept;
-  [[nodiscard]] int64_t line_number() const noexcept;      ///< of the last line returned, from 1
+  [[nodiscard]] int64_t line_number() const noexcept;      ///< of the line last returned, from 1
   [[nodiscard]] const std::string& name() const noexcept;  ///< for messages: the path, or "standard input"
   /// Bytes taken from the file so far, before unpacking.
   [[nodiscard]] uint64_t bytes_read() const noexcept;

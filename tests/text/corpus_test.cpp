@@ -114,6 +114,30 @@ TEST_F(Corpus, CountsAndIdsAgreeWithAPlainCount) {
   }
 }
 
+TEST_F(Corpus, ALineMayBeAsLongAsTheCorpus) {
+  std::string line = "<s>";
+  std::vector<std::string> expected;
+  for (int i = 0; i < 200'000; ++i) {
+    expected.push_back("w" + std::to_string(i * 7919 % 1009));
+    line += " " + expected.back();
+  }
+  expected.emplace_back("</s>");
+  const std::string file = write("text", line + " </s> ");
+  CorpusOptions options;
+  options.skip_blank_lines = true;
+  const Vocabulary vocabulary = train({file}, {}, options);
+  EXPECT_EQ(spell(vocabulary), expected);
+  EXPECT_EQ(tokenize({file}, {}, vocabulary, path("again")).size(), static_cast<int64_t>(expected.size()));
+
+  // Places of errors count from the start of the line, whatever part they are in.
+  const std::string bad = write("bad", "a\n" + line + " \xFF b\n");
+  EXPECT_THAT(message_of<DataError>([&] { train({bad}); }),
+              StartsWith(bad + ":2: byte " + std::to_string(line.size() + 2) + " is not well-formed UTF-8"));
+  const std::string within = write("bad", line + " </s>" + std::string(400'000, ' ') + "b\n");
+  EXPECT_THAT(message_of<DataError>([&] { train({within}); }),
+              StartsWith(within + ":1: \"</s>\" within the line"));
+}
+
 TEST_F(Corpus, AFileOfWordsIsKeptWhole) {
   const std::string text = write("text", "a b a c\n<unk> d\n");
   const std::string list = write("list", "unseen\nb\na\nc\t100\n");
