@@ -52,7 +52,7 @@ std::string hash_of(const TokenFile& tokens) {
 }
 
 void describe(const std::string& label, const TokenFile& tokens) {
-  spdlog::info("{}: {} tokens in {} lines, {} unknown", label, format_count(tokens.size()),
+  spdlog::info("{}: {} tokens in {} lines, {} out of the vocabulary", label, format_count(tokens.size()),
                format_count(tokens.sentences()), format_count(tokens.unknown()));
 }
 

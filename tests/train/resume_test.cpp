@@ -141,6 +141,13 @@ TEST(Resume, StartsAfreshWhereNothingIs) {
   EXPECT_EQ(resumed.result(), fresh.result());
 }
 
+TEST(Resume, StopsWithinTheReadingOfTheText) {
+  TinyRun run;
+  EXPECT_EQ(run.train_until(0), Outcome::stopped);
+  EXPECT_TRUE(newest(run.checkpoints()).empty());
+  EXPECT_EQ(run.train(true), Outcome::finished);
+}
+
 TEST(Resume, LeavesAFinishedRunAlone) {
   TinyRun run;
   run.train();
@@ -195,8 +202,6 @@ TEST(Resume, RefusesWhenEveryCheckpointIsDamaged) {
 }
 
 TEST(Resume, WritesAModelThatAKillLeftUnwritten) {
-  TinyRun run;
-  run.train_until(22);
   TinyRun best;  // killed between the checkpoint of a best validation and its model
   best.train();
   const std::string expected = best.result();
