@@ -121,17 +121,15 @@ using TileFunction = void (*)(const Tile<T>&);
 template <class T>
 struct TileFunctions {
   TileFunction<T> panel[kMostRows];
-  TileFunction<T> panel_tail[kMostRows];  ///< more than one vector of columns, less than two
-  TileFunction<T> half_tail[kMostRows];   ///< at most one vector
-  TileFunction<T> wide[kMostRows];        ///< wide_vectors(rows); null where no wider than a panel
+  TileFunction<T> tail[kMostRows];  ///< at most one vector of columns
+  TileFunction<T> wide[kMostRows];  ///< wide_vectors(rows); null where no wider than a panel
 };
 
 template <class T, int Rows>
 struct FillTileFunctions {
   static constexpr void fill(TileFunctions<T>& functions) {
     functions.panel[Rows - 1] = multiply_tile<T, Rows, 2, false>;
-    functions.panel_tail[Rows - 1] = multiply_tile<T, Rows, 2, true>;
-    functions.half_tail[Rows - 1] = multiply_tile<T, Rows, 1, true>;
+    functions.tail[Rows - 1] = multiply_tile<T, Rows, 1, true>;
     functions.wide[Rows - 1] = nullptr;
     if constexpr (Rows <= kMostWideRows) {
       functions.wide[Rows - 1] = multiply_tile<T, Rows, wide_vectors(Rows), false>;
@@ -158,20 +156,15 @@ void multiply_rows(const Product<T>& p, int64_t i, int rows) {
   T* c = p.c + i * p.ldc;
   int64_t j = 0;
   const auto tile = [&](TileFunction<T> function, int64_t columns) {
-    function(
-        {p, a, p.b + j / kPanel<T> * p.b_panel, p.bias == nullptr ? nullptr : p.bias + j, c + j, columns});
+    function({p, a, p.b + j / kPanel<T> * p.b_panel + j % kPanel<T>, p.bias == nullptr ? nullptr : p.bias + j,
+              c + j, columns});
   };
   if (const TileFunction<T> wide = functions.wide[rows - 1]; wide != nullptr) {
     const int64_t width = static_cast<int64_t>(wide_vectors(rows)) * kLanes<T>;
     for (; j + width <= p.n; j += width) tile(wide, 0);
   }
   for (; j + kPanel<T> <= p.n; j += kPanel<T>) tile(functions.panel[rows - 1], 0);
-  const int64_t left = p.n - j;
-  if (left > kLanes<T>) {
-    tile(functions.panel_tail[rows - 1], left - kLanes<T>);
-  } else if (left > 0) {
-    tile(functions.half_tail[rows - 1], left);
-  }
+  for (; j < p.n; j += kLanes<T>) tile(functions.tail[rows - 1], p.n - j < kLanes<T> ? p.n - j : kLanes<T>);
 }
 
 /// Calls body(first row, rows) for tiles of nearly equal size.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "kernels/gemm.h"
 
 namespace hsm::kernels {
@@ -24,21 +25,19 @@ InstructionSet best_of_processor() {
   return InstructionSet::portable;
 }
 
-InstructionSet choose() {
+}  // namespace
+
+InstructionSet choose_instruction_set(const char* wish) {
   const InstructionSet best = best_of_processor();
-  const char* wish = std::getenv("HSM_INSTRUCTION_SET");
   if (wish == nullptr || *wish == '\0') return best;
   for (const InstructionSet set : kAll) {
     if (std::string(wish) == name(set)) return set < best ? set : best;
   }
-  throw UsageError("HSM_INSTRUCTION_SET: \"" + std::string(wish) +
-                   "\" given, expected portable, avx2 or avx512");
+  throw UsageError("HSM_INSTRUCTION_SET: " + quote(wish) + " given, expected portable, avx2 or avx512");
 }
 
-}  // namespace
-
 InstructionSet active_instruction_set() {
-  static const InstructionSet set = choose();
+  static const InstructionSet set = choose_instruction_set(std::getenv("HSM_INSTRUCTION_SET"));
   return set;
 }
 

@@ -11,6 +11,9 @@ enum class InstructionSet : int { portable, avx2, avx512 };
 /// ("portable", "avx2", "avx512") asks for less. Decided at the first call. UsageError for another value.
 InstructionSet active_instruction_set();
 
+/// The set for a wish as in that variable (null or empty: none), never above what the processor has.
+InstructionSet choose_instruction_set(const char* wish);
+
 /// All sets that this processor can run, in ascending order.
 std::span<const InstructionSet> available_instruction_sets();
 

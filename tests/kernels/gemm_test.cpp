@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "base/error.h"
 #include "kernels/gemm_kernels.h"
 #include "kernels/random_values.h"
 
@@ -280,6 +281,15 @@ TEST(InstructionSets, StartWithThePortableOneAndHoldTheActiveOne) {
   EXPECT_EQ(sets.front(), InstructionSet::portable);
   EXPECT_NE(std::find(sets.begin(), sets.end(), active_instruction_set()), sets.end());
   EXPECT_STREQ(instruction_set(), name(active_instruction_set()));
+}
+
+TEST(InstructionSets, AreLoweredByNameNeverRaised) {
+  const InstructionSet best = available_instruction_sets().back();
+  EXPECT_EQ(choose_instruction_set(nullptr), best);
+  EXPECT_EQ(choose_instruction_set(""), best);
+  EXPECT_EQ(choose_instruction_set("portable"), InstructionSet::portable);
+  EXPECT_EQ(choose_instruction_set("avx512"), best);
+  EXPECT_THROW((void)choose_instruction_set("sse9"), UsageError);
 }
 
 }  // namespace
