@@ -33,6 +33,7 @@ hsm::ExitCode run(int argc, char** argv) {
   const std::vector<Command> commands{
       add_train(app),
       add_score(app),
+      add_classes(app),
       add_info(app),
       add_completion(app),
   };

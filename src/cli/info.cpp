@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/size.h"
+#include "cli/class_summary.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -26,35 +27,6 @@ struct Options {
   bool verify = false;
 };
 
-struct ClassSummary {
-  int64_t smallest = 0;
-  int64_t largest = 0;
-  double mean = 0;
-  std::optional<double> root_share;  ///< of the training tokens; nothing when the words have no counts
-};
-
-ClassSummary summarise_classes(const HeadLayout& layout, const Vocabulary& vocabulary) {
-  ClassSummary summary;
-  const auto& offsets = layout.cluster_offsets;
-  for (size_t c = 0; c + 1 < offsets.size(); ++c) {
-    const int64_t size = offsets[c + 1] - offsets[c];
-    summary.smallest = c == 0 ? size : std::min(summary.smallest, size);
-    summary.largest = std::max(summary.largest, size);
-  }
-  if (layout.clusters() > 0) {
-    summary.mean =
-        static_cast<double>(layout.words() - layout.shortlist()) / static_cast<double>(layout.clusters());
-  }
-  int64_t at_root = 0;
-  for (int64_t row = 0; row < layout.shortlist(); ++row) {
-    at_root += vocabulary.count(layout.word_of_row[static_cast<size_t>(row)]);
-  }
-  if (vocabulary.total_count() > 0) {
-    summary.root_share = static_cast<double>(at_root) / static_cast<double>(vocabulary.total_count());
-  }
-  return summary;
-}
-
 int64_t count_checkpoints(const std::filesystem::path& directory) {
   std::error_code error;
   const std::filesystem::directory_iterator files(directory / "checkpoints", error);
@@ -65,10 +37,6 @@ int64_t count_checkpoints(const std::filesystem::path& directory) {
 
 std::string perplexity(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : "not measured";
-}
-
-std::string plural(int64_t count, const char* noun) {
-  return format_count(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 std::string training_state(const TrainingRecord& record, int64_t checkpoints) {
@@ -104,14 +72,12 @@ std::string as_text(const SavedModel& model, const ClassSummary& classes, const 
                    shape.tied ? ", tied" : "", shape.has_projection() ? ", with a projection" : ""));
   line("vocabulary",
        plural(shape.words, "word") + " from " + plural(model.vocabulary.total_count(), "token"));
-  line("classes",
-       plural(shape.clusters, "cluster") +
-           fmt::format(" of {} to {} words, mean {:.1f}; method {}", format_count(classes.smallest),
-                       format_count(classes.largest), classes.mean, model.config.classes.method));
-  line("shortlist",
-       plural(model.layout.shortlist(), "word") + " at the root" +
-           (classes.root_share ? fmt::format(", {:.1f} % of the training tokens", 100 * *classes.root_share)
-                               : ""));
+  line("classes", describe_clusters(classes) + "; method " + model.config.classes.method);
+  line("shortlist", describe_shortlist(classes));
+  if (classes.mean_scores) {
+    line("work", fmt::format("{:.1f} scores for the average word, of {} with a full softmax",
+                             *classes.mean_scores, format_count(shape.words)));
+  }
   line("recipe", recipe_text(model.config.train));
   line("training", training_state(record, checkpoints));
   line("perplexity",
@@ -146,7 +112,8 @@ std::string as_json(const SavedModel& model, const ClassSummary& classes, const 
             {"largest_cluster", classes.largest},
             {"mean_cluster", classes.mean},
             {"shortlist", model.layout.shortlist()},
-            {"root_token_share", or_null(classes.root_share)}};
+            {"root_token_share", or_null(classes.root_share)},
+            {"mean_scores", or_null(classes.mean_scores)}};
   json["training"] = {{"started", record.started}, {"finished", record.finished}, {"reason", record.reason},
                       {"epochs", record.epochs},   {"steps", record.steps},       {"seconds", record.seconds},
                       {"checkpoints", checkpoints}};

@@ -83,12 +83,7 @@ void add_output(CLI::App& app, std::string& path) {
 }
 
 void add_format(CLI::App& app, std::string& format, const std::vector<std::string>& names) {
-  std::string words;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) words += i + 1 == names.size() ? " or " : ", ";
-    words += names[i];
-  }
-  app.add_option("--format", format, words)
+  app.add_option("--format", format, "How results are written")
       ->type_name("FORMAT")
       ->check(CLI::IsMember(names))
       ->capture_default_str();

@@ -43,35 +43,34 @@ void describe(SectionBuilder<VocabularyConfig>& s) {
   s.value("min_count", &VocabularyConfig::min_count, at_least(1),
           "Words seen less often in the training text are left out, that is, become <unk>.");
   s.value("max_size", &VocabularyConfig::max_size, IntegerKind{3, kMostWords, true},
-          "Keep at most this many words, the most frequent ones; the reserved </s> and <unk> count, too. 0: "
-          "no limit.");
+          "Keep at most this many words, the most frequent ones; the reserved </s> and <unk> count, too. "
+          "0: no limit.");
   s.value("file", &VocabularyConfig::file, PathKind{},
-          "Take the vocabulary from this file, a word a line, instead of the training text.");
+          "Take the vocabulary from this file, a word a line, instead of the training text. A count after "
+          "a tab is passed over, so the vocabulary.txt of a model will do.");
   s.value("unk_singletons", &VocabularyConfig::unk_singletons, BooleanKind{},
-          "Each occurrence of a word seen once in the training text is taken for <unk> with probability 1/2, "
-          "so that "
-          "<unk> is trained, and so is the word.");
+          "Each occurrence of a word seen once in the training text is taken for <unk> with probability "
+          "1/2, so that <unk> is trained, and so is the word.");
 }
 
 void describe(SectionBuilder<ClassesConfig>& s) {
   s.value("method", &ClassesConfig::method, ChoiceKind{{"frequency", "file"}},
-          "How words get their cluster: \"frequency\" cuts the list of words, most frequent first, into bins "
-          "of about "
-          "equal weight; \"file\" reads classes.file.");
+          "How words get their cluster: \"frequency\" cuts the list of words, most frequent first, into "
+          "bins of about equal weight; \"file\" reads classes.file.");
   s.value(
       "weight", &ClassesConfig::weight, ChoiceKind{{"sqrt", "count"}},
       "With method frequency: bins get an equal sum of the words' counts, or of the counts' square roots.");
-  s.value(
-      "clusters", &ClassesConfig::clusters, AutoKind{between(1, kWidest)},
-      "With method frequency: how many clusters. \"auto\": the number that makes a training step cheapest.");
+  s.value("clusters", &ClassesConfig::clusters, AutoKind{between(1, kWidest)},
+          "How many clusters. \"auto\": with method frequency the number that makes a training step "
+          "cheapest. With method file a number is only checked against the file.");
   s.value("shortlist", &ClassesConfig::shortlist, AutoKind{between(0, kWidest)},
-          "With method frequency: so many of the most frequent words stand at the root, beside the clusters, "
-          "and take "
-          "one softmax instead of two. 0: only the reserved symbols. \"auto\": the number that makes a "
-          "training step "
-          "cheapest.");
+          "So many of the most frequent words stand at the root, beside the clusters, and take one "
+          "softmax instead of two. 0: only the reserved symbols. \"auto\": with method frequency the "
+          "number that makes a training step cheapest. With method file a number puts these words there, "
+          "whatever the file says.");
   s.value("file", &ClassesConfig::file, PathKind{},
-          "With method file: a file with a word and its class a line, separated by white space.");
+          "With method file: a file with a word and the name of its class a line, separated by white "
+          "space; - puts a word on the shortlist. hsm classes --output writes one.");
 }
 
 void describe(SectionBuilder<DropoutConfig>& s) {
@@ -93,8 +92,7 @@ void describe(SectionBuilder<ModelConfig>& s) {
           "Width of the embeddings. 0: as the first layer.");
   s.value("tie_embeddings", &ModelConfig::tie_embeddings, BooleanKind{},
           "The words' embeddings are their output weights, too. Where the last layer has another width, a "
-          "projection "
-          "stands between it and the head.");
+          "projection stands between it and the head.");
   s.value("init_range", &ModelConfig::init_range, positive(),
           "Weights start uniformly within ± this number.");
   s.section("dropout", &ModelConfig::dropout, "The share of units that is dropped in training.", describe);
@@ -122,8 +120,7 @@ void describe(SectionBuilder<OptimizerConfig>& s) {
 void describe(SectionBuilder<ScheduleConfig>& s) {
   s.value("name", &ScheduleConfig::name, ChoiceKind{{"constant", "epoch_decay", "plateau", "cosine"}},
           "How the learning rate changes: not at all; by a factor each epoch after some; by a factor when "
-          "validation "
-          "no longer improves; along a cosine down to the minimum.");
+          "validation no longer improves; along a cosine down to the minimum.");
   s.value("after", &ScheduleConfig::after, at_least(0), "With epoch_decay: epochs at the full rate.");
   s.value("factor", &ScheduleConfig::factor, NumberKind{.maximum = 1, .above = true},
           "With epoch_decay and plateau: what the rate is multiplied by.");
@@ -155,17 +152,15 @@ void describe(SectionBuilder<TrainConfig>& s) {
           "afresh.");
   s.value("loss_reduction", &TrainConfig::loss_reduction, ChoiceKind{{"mean", "sum_over_time"}},
           "The loss of a window is averaged over all its words, or summed over time and averaged over the "
-          "batch, which "
-          "makes the gradient bptt times as large.");
+          "batch, which makes the gradient bptt times as large.");
   s.section("schedule", &TrainConfig::schedule, "How the learning rate changes.", describe);
   s.value("clip_norm", &TrainConfig::clip_norm, non_negative(),
           "Gradients whose norm over all parameters is larger are scaled down to this norm. 0: never.");
   s.value("precision", &TrainConfig::precision, ChoiceKind{{"fp32"}}, "Arithmetic of the matrix products.");
   s.value("seed", &TrainConfig::seed, SeedKind{}, "Every random choice comes from it.");
   s.section("validate_every", &TrainConfig::validate_every,
-            "When validation runs: after so many epochs, steps or minutes, whichever comes first. Units that "
-            "the object "
-            "doesn't name are off.",
+            "When validation runs: after so many epochs, steps or minutes, whichever comes first. Units "
+            "that the object doesn't name are off.",
             describe);
   s.section("checkpoint_every", &TrainConfig::checkpoint_every,
             "When a checkpoint is saved, as for validate_every.", describe);

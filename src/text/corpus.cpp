@@ -173,23 +173,30 @@ Vocabulary read_training_text(const std::vector<std::string>& paths, const Corpu
   WordCounts counts(list ? &*list : nullptr);
   list.reset();
 
-  make_folder_of(cache);
-  TokenFileWriter writer(cache);
+  std::optional<TokenFileWriter> writer;
+  if (!cache.empty()) {
+    make_folder_of(cache);
+    writer.emplace(cache);
+  }
+  const auto write = [&writer](int32_t id) {
+    if (writer) writer->add(id);
+  };
   WordReader reader(files, options, progress);
   std::vector<std::string_view> words;
   for (bool ends = false; reader.next(words, ends);) {
-    for (const std::string_view word : words) writer.add(counts.count(word));
+    for (const std::string_view word : words) write(counts.count(word));
     if (!ends) continue;
     counts.count_end();
-    writer.add(WordCounts::kEnd);
+    write(WordCounts::kEnd);
   }
   check_words(files, counts.entries(), vocabulary_options);
 
   const int64_t sentences = counts.sentences();
   Selection selection = select(counts.entries(), vocabulary_options);
   Vocabulary vocabulary = Vocabulary::from_counts(std::move(selection.entries));
-  writer.renumber(selection.new_id);
-  writer.commit(sentences, counts.unlisted() + selection.dropped, files.key(options, vocabulary));
+  if (!writer) return vocabulary;
+  writer->renumber(selection.new_id);
+  writer->commit(sentences, counts.unlisted() + selection.dropped, files.key(options, vocabulary));
   return vocabulary;
 }
 

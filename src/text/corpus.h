@@ -31,6 +31,7 @@ using ReadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 /// Reads the training text once (so "-" works): counts words, makes the vocabulary and the token file.
 /// `paths` may be globs. `cache` is the token file's path; its folder is made, the file written atomically.
+/// Empty: no token file is made.
 /// Memory is bounded by the number of different words.
 ///
 /// The count of `<unk>` is that of all tokens that become it; 0 means that it would stay untrained, which the

@@ -56,6 +56,14 @@ void describe(const std::string& label, const TokenFile& tokens) {
                format_count(tokens.sentences()), format_count(tokens.unknown()));
 }
 
+Vocabulary read_text(const Config& config, const CorpusOptions& corpus, const std::filesystem::path& tokens,
+                     const std::function<bool()>& stop) {
+  ReadingReport report("reading " + config.data.train.front(), stop);
+  const VocabularyOptions options{config.vocabulary.min_count, config.vocabulary.max_size,
+                                  config.vocabulary.file};
+  return read_training_text(config.data.train, corpus, options, tokens, report.progress());
+}
+
 /// Reads texts of one configuration into token files.
 class TextReader {
  public:
@@ -66,11 +74,7 @@ class TextReader {
         stop_(std::move(stop)) {}
 
   Vocabulary make_vocabulary() const {
-    ReadingReport report("reading " + config_.data.train.front(), stop_);
-    const VocabularyOptions options{config_.vocabulary.min_count, config_.vocabulary.max_size,
-                                    config_.vocabulary.file};
-    return read_training_text(config_.data.train, options_, options, path("train", config_.data.train),
-                              report.progress());
+    return read_text(config_, options_, path("train", config_.data.train), stop_);
   }
 
   TokenFile read(const std::string& name, const std::vector<std::string>& paths,
@@ -115,14 +119,6 @@ void warn_of_untrained_unknown(const Config& config, const Vocabulary& vocabular
       "arbitrary probability; vocabulary.min_count: 2 or vocabulary.unk_singletons: true trains it");
 }
 
-WordClasses classes_of(const Config& config, const Vocabulary& vocabulary) {
-  const ClassesConfig& settings = config.classes;
-  const int64_t head_dim = make_shape(config.model, vocabulary.size(), 0).head_dim();
-  return make_classes(
-      {settings.method, settings.weight, settings.clusters, settings.shortlist, settings.file}, vocabulary,
-      head_dim, config.train.batch * config.train.bptt);
-}
-
 }  // namespace
 
 std::unique_ptr<BatchSource> TrainingData::batches(const Config& config) const {
@@ -139,7 +135,7 @@ TrainingData prepare_data(const Config& config, const RunDirectory& directory,
   Vocabulary vocabulary = reader.make_vocabulary();
   warn_of_untrained_unknown(config, vocabulary);
   vocabulary.save(directory.vocabulary());
-  const WordClasses classes = classes_of(config, vocabulary);
+  const WordClasses classes = make_classes(config, vocabulary);
   save_classes(directory.classes(), vocabulary, classes);
   TokenFile train = reader.open_training();
   std::string hash = hash_of(train);
@@ -165,6 +161,18 @@ TrainingData reopen_data(const Config& config, const RunDirectory& directory,
   auto test = reader.read_if_any("test", config.data.test, vocabulary);
   return {std::move(vocabulary), make_layout(classes), std::move(train),
           std::move(valid),      std::move(test),      std::move(hash)};
+}
+
+Vocabulary read_vocabulary(const Config& config, const std::function<bool()>& stop) {
+  return read_text(config, corpus_options(config, false), {}, stop);
+}
+
+WordClasses make_classes(const Config& config, const Vocabulary& vocabulary) {
+  const ClassesConfig& settings = config.classes;
+  const int64_t head_dim = make_shape(config.model, vocabulary.size(), 0).head_dim();
+  return make_classes(
+      {settings.method, settings.weight, settings.clusters, settings.shortlist, settings.file}, vocabulary,
+      head_dim, config.train.batch * config.train.bptt);
 }
 
 }  // namespace hsm

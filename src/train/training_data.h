@@ -36,4 +36,10 @@ TrainingData prepare_data(const Config& config, const RunDirectory& directory,
 TrainingData reopen_data(const Config& config, const RunDirectory& directory,
                          const std::string& expected_hash, const std::function<bool()>& stop);
 
+/// The vocabulary that prepare_data would make, without a token file.
+Vocabulary read_vocabulary(const Config& config, const std::function<bool()>& stop);
+
+/// The classes that prepare_data would make.
+WordClasses make_classes(const Config& config, const Vocabulary& vocabulary);
+
 }  // namespace hsm

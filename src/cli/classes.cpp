@@ -1,0 +1,124 @@
+#include <spdlog/fmt/fmt.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/size.h"
+#include "classes/class_file.h"
+#include "cli/class_summary.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "train/training_data.h"
+
+namespace hsm::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  ConfigOption config;
+  std::string format = "text";
+  std::string output;
+};
+
+std::vector<std::string> words_of(const ClusterSummary& cluster, const Vocabulary& vocabulary) {
+  std::vector<std::string> words;
+  for (const int32_t id : cluster.frequent_words) words.push_back(vocabulary.word(id));
+  return words;
+}
+
+double share(const ClusterSummary& cluster, const ClassSummary& summary) {
+  return summary.tokens == 0 ? 0 : static_cast<double>(cluster.tokens) / static_cast<double>(summary.tokens);
+}
+
+std::string as_text(const ClassSummary& summary, const Vocabulary& vocabulary) {
+  std::string text =
+      "vocabulary   " + plural(summary.words, "word") + " from " + plural(summary.tokens, "token") + "\n";
+  text += "classes      " + describe_clusters(summary) + "\n";
+  text += "shortlist    " + describe_shortlist(summary) + "\n";
+  if (summary.mean_scores) {
+    text += fmt::format("work         {:.1f} scores for the average word, of {} with a full softmax\n",
+                        *summary.mean_scores, format_count(summary.words));
+  }
+  text += fmt::format("\n{:>9} {:>9} {:>8}  {}\n", "cluster", "words", "tokens", "most frequent words");
+  const auto row = [&](const std::string& name, const ClusterSummary& cluster) {
+    const bool more = cluster.words > static_cast<int64_t>(cluster.frequent_words.size());
+    text += fmt::format("{:>9} {:>9} {:>6.2f} %  {}{}\n", name, format_count(cluster.words),
+                        100 * share(cluster, summary), fmt::join(words_of(cluster, vocabulary), " "),
+                        more ? " …" : "");
+  };
+  row("shortlist", summary.shortlist);
+  for (size_t c = 0; c < summary.clusters.size(); ++c) row(std::to_string(c), summary.clusters[c]);
+  return text;
+}
+
+std::string as_json(const ClassSummary& summary, const Vocabulary& vocabulary) {
+  std::string lines;
+  const auto row = [&](const Json& name, const ClusterSummary& cluster) {
+    const Json json{{"cluster", name},
+                    {"words", cluster.words},
+                    {"token_share", share(cluster, summary)},
+                    {"frequent_words", words_of(cluster, vocabulary)}};
+    lines += json.dump() + "\n";
+  };
+  row("shortlist", summary.shortlist);
+  for (size_t c = 0; c < summary.clusters.size(); ++c) row(c, summary.clusters[c]);
+  const Json last{{"words", summary.words},
+                  {"tokens", summary.tokens},
+                  {"clusters", summary.clusters.size()},
+                  {"shortlist", summary.shortlist.words},
+                  {"smallest_cluster", summary.smallest},
+                  {"largest_cluster", summary.largest},
+                  {"mean_cluster", summary.mean},
+                  {"root_token_share", summary.root_share ? Json(*summary.root_share) : Json(nullptr)},
+                  {"mean_scores", summary.mean_scores ? Json(*summary.mean_scores) : Json(nullptr)}};
+  return lines + last.dump() + "\n";
+}
+
+ExitCode run_classes(const Options& options) {
+  const Config config = options.config.load();
+  const Vocabulary vocabulary = read_vocabulary(config, [] { return false; });
+  const WordClasses classes = make_classes(config, vocabulary);
+  const ClassSummary summary = summarise_classes(make_layout(classes), vocabulary);
+  if (!options.output.empty() && options.output != "-") {
+    write_file(options.output, format_classes(vocabulary, classes));
+  }
+  Output out("-");
+  if (options.output == "-") {
+    out.write(format_classes(vocabulary, classes));
+  } else {
+    out.write(options.format == "text" ? as_text(summary, vocabulary) : as_json(summary, vocabulary));
+  }
+  out.finish();
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Command add_classes(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("classes", "Build and show the word classes alone");
+  add_config(*command, options->config);
+  add_format(*command, options->format, {"text", "jsonl"});
+  command
+      ->add_option(
+          "-o,--output", options->output,
+          "Write every word and its class to this file as well, for classes.file; -: to standard output "
+          "instead of the summary")
+      ->type_name("FILE");
+  add_log_level(*command);
+  command->footer(
+      "Reads the training text and makes the classes that hsm train would make.\n"
+      "\n"
+      "Examples:\n"
+      "  hsm classes --config configs/quickstart.json\n"
+      "  hsm classes --config configs/novels.json --set classes.shortlist=1000 --format jsonl\n"
+      "  hsm classes --config configs/ptb-small.json --output classes.txt");
+  return {command, [options] { return run_classes(*options); }};
+}
+
+}  // namespace hsm::cli

@@ -1,0 +1,111 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "base/file.h"
+#include "cli/program.h"
+#include "cli/sample_model.h"
+
+namespace hsm {
+namespace {
+
+using test::Outcome;
+using test::run_program;
+using testing::HasSubstr;
+
+class Classes : public testing::Test {
+ protected:
+  Classes() {
+    folder_.write("train.txt", test::sample_text());
+    folder_.write("c.json", R"({"data": {"train": "train.txt"}, "output": {"directory": "model"},
+                                "classes": {"clusters": 5, "shortlist": 4},
+                                "model": {"layers": 1, "hidden": 4}, "train": {"epochs": 1, "batch": 2}})");
+  }
+
+  Outcome run(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"classes", "--config", folder_ / "c.json"});
+    return run_program(more);
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(Classes, CountsWordsAndTokens) {
+  std::map<std::string, int64_t> counts{{"<unk>", 0}};
+  int64_t tokens = 0;
+  std::istringstream text(test::sample_text());
+  for (std::string line; std::getline(text, line);) {
+    std::istringstream words(line + " </s>");
+    for (std::string word; words >> word; ++tokens) ++counts[word];
+  }
+  const Outcome outcome = run({"--format", "jsonl"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  size_t words = 0;
+  size_t clusters = 0;
+  double scores = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.contains("cluster")) {
+      words += json["words"].get<size_t>();
+      clusters += json["cluster"].is_number() ? 1 : 0;
+      int64_t listed = 0;
+      for (const auto& word : json["frequent_words"]) listed += counts.at(word.get<std::string>());
+      const double share = json["token_share"];
+      // All words are listed while a cluster has few.
+      if (json["words"] <= 8) {
+        EXPECT_DOUBLE_EQ(share, static_cast<double>(listed) / static_cast<double>(tokens)) << line;
+      }
+      if (json["cluster"].is_number()) scores += share * json["words"].get<double>();
+    } else {
+      EXPECT_EQ(json["words"], counts.size());
+      EXPECT_EQ(json["words"], words);
+      EXPECT_EQ(json["tokens"], tokens);
+      EXPECT_EQ(json["clusters"], clusters);
+      EXPECT_NEAR(json["mean_scores"], scores + 5 + json["shortlist"].get<double>(), 1e-9);
+    }
+  }
+  EXPECT_EQ(clusters, 5U);
+}
+
+TEST_F(Classes, LeavesNothingBehind) {
+  const auto before = test::snapshot(folder_.path());
+  EXPECT_EQ(run({}).code, 0);
+  EXPECT_EQ(test::snapshot(folder_.path()), before);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "model"));
+}
+
+TEST_F(Classes, WritesAFileThatGivesTheSameClassesAgain) {
+  const Outcome shown = run({});
+  const Outcome outcome = run({"--output", folder_ / "classes.txt"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, shown.out);
+  EXPECT_THAT(shown.out, HasSubstr("5 clusters of "));
+  EXPECT_EQ(run({"--output", "-"}).out, read_file(folder_ / "classes.txt"));
+  const Outcome again =
+      run({"--set", "classes.method=file", "--set", "classes.file=" + (folder_ / "classes.txt"), "--set",
+           "classes.shortlist=auto", "--output", "-"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.out, read_file(folder_ / "classes.txt"));
+}
+
+TEST_F(Classes, AreThoseThatTrainingMakes) {
+  const Outcome trained = run_program({"train", "--config", folder_ / "c.json", "--log-level", "off"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(run({"--output", "-"}).out, read_file(folder_ / "model/classes.txt"));
+}
+
+TEST_F(Classes, ReadsStandardInput) {
+  const Outcome from_file = run({});
+  const Outcome outcome =
+      run_program({"classes", "--config", folder_ / "c.json", "--set", "data.train=-"}, test::sample_text());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, from_file.out);
+}
+
+}  // namespace
+}  // namespace hsm
