@@ -32,6 +32,7 @@ hsm::ExitCode run(int argc, char** argv) {
   // clang-format off
   const std::vector<Command> commands{
       add_train(app),
+      add_decode(app),
       add_score(app),
       add_classes(app),
       add_info(app),

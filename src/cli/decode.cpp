@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -365,7 +366,7 @@ CLI::Option* add_next_options(CLI::App& app, Options& options) {
       add_given(app, "--next", options.next, "Show the K most probable next words instead of searching")
           ->type_name("K")
           ->group(kGroup)
-          ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
+          ->check(CLI::Range(int64_t{1}, int64_t{std::numeric_limits<int32_t>::max()}));
   app.add_option("--prefix", options.prefix, "Only words that begin so")
       ->type_name("TEXT")
       ->group(kGroup)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <string>
 
 #include "base/error.h"
@@ -30,42 +31,49 @@ int64_t rows_per_input(const DecoderSettings& settings) {
   return 1;
 }
 
-void check_range(const char* name, int64_t value, int64_t least, int64_t most) {
+void check_range(const char* option, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return;
-  throw UsageError(std::string(name) + ": " + std::to_string(value) + " given, expected " +
-                   std::to_string(least) + " to " + std::to_string(most));
+  throw UsageError(std::string(option) + " " + std::to_string(value) + ": expected " + std::to_string(least) +
+                   " to " + std::to_string(most));
+}
+
+void check_number(const char* option, double value, bool good, const char* expected) {
+  if (good) return;
+  std::ostringstream message;
+  message << option << " " << value << ": expected " << expected;
+  throw UsageError(message.str());
 }
 
 void check(const LengthOptions& options) {
-  check_range("max-length", options.max_length, 0, kLongestOutput);
-  check_range("min-length", options.min_length, 0, options.max_length);
-  if (!std::isfinite(options.length_penalty)) throw UsageError("length-penalty: a finite number expected");
+  check_range("--max-length", options.max_length, 0, kLongestOutput);
+  check_range("--min-length", options.min_length, 0, options.max_length);
+  check_number("--length-penalty", options.length_penalty, std::isfinite(options.length_penalty),
+               "a finite number");
 }
 
 void check(const BeamOptions& options) {
-  check_range("beam", options.beam, 1, kWidestBeam);
-  check_range("nbest", options.nbest, 1, options.beam);
+  check_range("--beam", options.beam, 1, kWidestBeam);
+  check_range("--nbest", options.nbest, 1, options.beam);
   check(options.length);
   if ((options.beam + options.nbest) * options.length.max_length > std::numeric_limits<int32_t>::max()) {
-    throw UsageError("beam " + std::to_string(options.beam) + " with max-length " +
+    throw UsageError("--beam " + std::to_string(options.beam) + " with --max-length " +
                      std::to_string(options.length.max_length) +
-                     ": (beam + nbest) x max-length must be below 2147483648");
+                     ": expected (beam + nbest) x max-length below 2147483648");
   }
 }
 
 void check(const SamplingOptions& options) {
-  check_range("sample", options.samples, 1, kMostSamples);
-  check_range("top-k", options.top_k, 0, std::numeric_limits<int32_t>::max());
-  if (!(options.temperature > 0 && std::isfinite(options.temperature))) {
-    throw UsageError("temperature: a number above 0 expected");
-  }
-  if (!(options.top_p > 0 && options.top_p <= 1))
-    throw UsageError("top-p: a number above 0, at most 1 expected");
+  check_range("--sample", options.samples, 1, kMostSamples);
+  check_range("--top-k", options.top_k, 0, std::numeric_limits<int32_t>::max());
+  check_number("--temperature", options.temperature,
+               options.temperature > 0 && std::isfinite(options.temperature), "a finite number above 0");
+  check_number("--top-p", options.top_p, options.top_p > 0 && options.top_p <= 1,
+               "a number above 0, at most 1");
   check(options.length);
 }
 
 void check(const NextWordOptions& options) {
-  check_range("next", options.count, 1, std::numeric_limits<int32_t>::max());
+  check_range("--next", options.count, 1, std::numeric_limits<int32_t>::max());
 }
 
 PlanLimits limits(const Scorer& scorer, const DecoderSettings& settings) {
@@ -75,9 +83,8 @@ PlanLimits limits(const Scorer& scorer, const DecoderSettings& settings) {
   limits.budget = settings.memory_budget;
   limits.inputs =
       settings.batch > 0 ? settings.batch : std::clamp<int64_t>(kUsefulRows / rows, 1, kUsefulInputs);
-  limits.expansions = settings.expansions > 0
-                          ? settings.expansions
-                          : std::min({std::max<int64_t>(2 * rows, 16), all, kUsefulExpansions});
+  limits.expansions_per_input = std::min(std::max<int64_t>(2 * rows, 16), all);
+  limits.expansions = settings.expansions > 0 ? settings.expansions : kUsefulExpansions;
   return limits;
 }
 
@@ -117,7 +124,7 @@ struct Decoder::Workspace {
 
 Decoder::Decoder(const Scorer& scorer, const DecoderSettings& settings, ThreadPool& pool) {
   std::visit([](const auto& options) { check(options); }, settings.task);
-  check_range("batch", settings.batch, 0, kMostInputs);
+  check_range("--batch", settings.batch, 0, kMostInputs);
   plan_ = plan_memory(limits(scorer, settings), [&](int64_t inputs, int64_t expansions) {
     Workspace workspace(Arena(), scorer, settings, inputs, expansions, pool);
     return std::move(workspace.arena);

@@ -14,8 +14,8 @@
 
 namespace hsm {
 
-inline constexpr int64_t kWidestBeam = 100'000;
-inline constexpr int64_t kLongestOutput = 100'000'000;
+inline constexpr int64_t kWidestBeam = int64_t{1} << 20;
+inline constexpr int64_t kLongestOutput = 2'000'000'000;
 inline constexpr int64_t kMostInputs = 1024;
 
 struct DecoderSettings {

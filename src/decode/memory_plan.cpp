@@ -28,10 +28,11 @@ std::optional<MemoryPlan> fit(const PlanLimits& limits, int64_t inputs, int64_t 
 
 MemoryPlan plan_memory(const PlanLimits& limits, const MeasureWorkspace& measure) {
   for (int64_t inputs = limits.inputs; inputs > 1; inputs /= 2) {
-    const int64_t useful = inputs * limits.expansions;
+    const int64_t useful = std::min(inputs * limits.expansions_per_input, limits.expansions);
     if (auto plan = fit(limits, inputs, useful, std::max<int64_t>(useful / 2, 1), measure)) return *plan;
   }
-  if (auto plan = fit(limits, 1, limits.expansions, 1, measure)) return *plan;
+  if (auto plan = fit(limits, 1, std::min(limits.expansions_per_input, limits.expansions), 1, measure))
+    return *plan;
   const MemoryPlan least = measured(1, 1, measure);
   throw ResourceError("--memory-budget " + format_size(limits.budget) + " (" + std::to_string(limits.budget) +
                       " bytes) is too small for this search: it needs at least " +

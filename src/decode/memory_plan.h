@@ -19,8 +19,9 @@ struct MemoryPlan {
 /// What the planner may choose from.
 struct PlanLimits {
   uint64_t budget = 0;
-  int64_t inputs = 1;      ///< at most
-  int64_t expansions = 1;  ///< for one input, as many as are useful
+  int64_t inputs = 1;                ///< at most
+  int64_t expansions_per_input = 1;  ///< as many as are useful
+  int64_t expansions = 1;            ///< at most
 };
 
 /// Lays the workspace for so many inputs and expansions out in an arena that measures, and returns that.

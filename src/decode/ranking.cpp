@@ -24,4 +24,8 @@ void FinishedList::add(const FinishedHypothesis& hypothesis) {
   entries_[index] = hypothesis;
 }
 
+bool FinishedList::closed_to(double score) const {
+  return count_ == entries_.size() && score <= entries_.back().score;
+}
+
 }  // namespace hsm

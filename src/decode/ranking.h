@@ -42,9 +42,7 @@ class FinishedList {
   void clear() noexcept { count_ = 0; }
   void add(const FinishedHypothesis& hypothesis);
   /// True when nothing of this score or a lower one would be taken.
-  [[nodiscard]] bool closed_to(double score) const {
-    return count_ == entries_.size() && score <= entries_[count_ - 1].score;
-  }
+  [[nodiscard]] bool closed_to(double score) const;
   [[nodiscard]] std::span<FinishedHypothesis> entries() const { return entries_.first(count_); }
 
  private:

@@ -83,5 +83,36 @@ TEST(BeamSearch, EqualsADenseBeamSearchToTheTie) {
   }
 }
 
+// The search may stop early; the dense one never does. Few outputs of many are asked for, so that it does
+// stop, and far from the length limit.
+TEST(BeamSearch, StopsEarlyWithoutLosingAnything) {
+  std::mt19937 random(3);
+  int64_t stopped_early = 0;
+  for (uint32_t round = 0; round < 400; ++round) {
+    ScriptedScorer scorer(random_shape(8, 4, 2, round), Tables::smooth, round);
+    Case c;
+    c.options.beam = 1 + static_cast<int64_t>(random() % 5);
+    c.options.nbest =
+        1 + static_cast<int64_t>(random() % static_cast<uint32_t>(std::min<int64_t>(c.options.beam, 3)));
+    c.options.length.max_length = 25;
+    c.options.length.min_length = round % 4 == 0 ? 6 : 0;
+    c.options.length.length_penalty = kPenalties[round % std::size(kPenalties)];
+    c.options.token_scores = false;
+    DecoderSettings settings;
+    settings.task = c.options;
+    ThreadPool pool(1);
+    Decoder decoder(scorer, settings, pool);
+    const std::vector<std::vector<int32_t>> prompts{{1}};
+    PromptsInMemory feed(prompts);
+    Results results;
+    decoder.run(feed, results);
+    stopped_early += decoder.stats().steps < 25 ? 1 : 0;
+    ASSERT_EQ(results.blocks.at(0).outputs, dense_beam_search(scorer, {1}, c.options))
+        << "round " << round << ", beam " << c.options.beam << ", nbest " << c.options.nbest << ", penalty "
+        << c.options.length.length_penalty;
+  }
+  EXPECT_GT(stopped_early, 200);
+}
+
 }  // namespace
 }  // namespace hsm::testing

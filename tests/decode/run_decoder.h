@@ -9,14 +9,12 @@
 
 namespace hsm::testing {
 
-/// Prompts from memory. With `one_at_a_time`, there is never another one while one is in work.
+/// Prompts from memory, all there from the beginning.
 class PromptsInMemory : public PromptFeed {
  public:
-  explicit PromptsInMemory(std::vector<std::vector<int32_t>> prompts, bool one_at_a_time = false)
-      : prompts_(std::move(prompts)), one_at_a_time_(one_at_a_time) {}
+  explicit PromptsInMemory(std::vector<std::vector<int32_t>> prompts) : prompts_(std::move(prompts)) {}
 
-  Status take(Prompt& prompt, bool wait) override {
-    if (one_at_a_time_ && !wait) return Status::none_yet;
+  Status take(Prompt& prompt, bool /*wait*/) override {
     if (next_ == prompts_.size()) return Status::end;
     prompt.number = static_cast<int64_t>(next_);
     prompt.tokens = prompts_[next_++];
@@ -25,7 +23,6 @@ class PromptsInMemory : public PromptFeed {
 
  private:
   std::vector<std::vector<int32_t>> prompts_;
-  bool one_at_a_time_;
   size_t next_ = 0;
 };
 
