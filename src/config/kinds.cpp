@@ -14,7 +14,6 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr auto kMost = std::numeric_limits<int64_t>::max();
 constexpr const char* kSizePattern =
     "^([0-9]*[1-9][0-9]*(\\.[0-9]+)?|0\\.[0-9]*[1-9][0-9]*) *(([kKmMgGtT]([iI]?[bB])?)|[bB])?$";
 constexpr const char* kDurationPattern = "^([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?$";
@@ -22,13 +21,14 @@ constexpr const char* kDurationPattern = "^([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,
 std::optional<int64_t> whole_number(const Json& json) {
   if (json.is_number_unsigned()) {
     const auto number = json.get<uint64_t>();
-    if (number > uint64_t{kMost}) return std::nullopt;
+    if (number > uint64_t{kLargestInteger}) return std::nullopt;
     return static_cast<int64_t>(number);
   }
   if (json.is_number_integer()) return json.get<int64_t>();
   if (!json.is_number_float()) return std::nullopt;
   const double number = json.get<double>();
-  if (number != std::floor(number) || std::abs(number) >= 0x1.0p63) return std::nullopt;
+  if (number != std::floor(number) || std::abs(number) > static_cast<double>(kLargestInteger))
+    return std::nullopt;
   return static_cast<int64_t>(number);
 }
 
@@ -72,13 +72,12 @@ bool IntegerKind::read(const Json& json, int64_t& value, const path&) const {
 
 std::string IntegerKind::words() const {
   std::string text = or_zero ? "0 or an integer " : "an integer ";
-  if (maximum == kMost) return text + "of at least " + std::to_string(minimum);
+  if (maximum == kLargestInteger) return text + "of at least " + std::to_string(minimum);
   return text + "from " + std::to_string(minimum) + " to " + std::to_string(maximum);
 }
 
 OrderedJson IntegerKind::schema() const {
-  OrderedJson schema{{"type", "integer"}, {"minimum", minimum}};
-  if (maximum != kMost) schema["maximum"] = maximum;
+  OrderedJson schema{{"type", "integer"}, {"minimum", minimum}, {"maximum", maximum}};
   return or_zero ? any_of({{"const", 0}}, std::move(schema)) : schema;
 }
 
@@ -230,7 +229,7 @@ bool SizeKind::read(const Json& json, uint64_t& value, const path&) const {
       return false;
     }
   }
-  if (bytes == 0) return false;
+  if (bytes == 0 || bytes > uint64_t{kLargestInteger}) return false;
   value = bytes;
   return true;
 }
@@ -242,7 +241,8 @@ Json SizeKind::write(uint64_t value) const {
 }
 
 OrderedJson SizeKind::schema() const {
-  return any_of({{"type", "string"}, {"pattern", kSizePattern}}, {{"type", "integer"}, {"minimum", 1}});
+  return any_of({{"type", "string"}, {"pattern", kSizePattern}},
+                {{"type", "integer"}, {"minimum", 1}, {"maximum", kLargestInteger}});
 }
 
 bool DurationKind::read(const Json& json, double& value, const path&) const {

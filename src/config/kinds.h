@@ -23,11 +23,14 @@ struct BooleanKind {
   [[nodiscard]] OrderedJson schema() const { return {{"type", "boolean"}}; }
 };
 
+/// The largest integer that every reader of JSON keeps exactly.
+inline constexpr int64_t kLargestInteger = (int64_t{1} << 53) - 1;
+
 /// An integer in [minimum, maximum]; 1e6 and 3.0 are integers, too, as JSON Schema has it.
 struct IntegerKind {
   static constexpr bool kText = false;
   int64_t minimum = 0;
-  int64_t maximum = std::numeric_limits<int64_t>::max();
+  int64_t maximum = kLargestInteger;
   bool or_zero = false;  ///< 0 is allowed below the minimum
   bool read(const Json& json, int64_t& value, const std::filesystem::path& folder) const;
   [[nodiscard]] Json write(int64_t value) const { return value; }

@@ -239,7 +239,7 @@ TEST(ConfigFile, DumpsWhatItReadsBack) {
   config.train.seed = UINT64_MAX - 1;
   config.train.validate_every = {0, 7, 0.1};
   config.train.max_time = 3661;
-  config.decode.memory_budget = (uint64_t{1} << 53) + 1;
+  config.decode.memory_budget = (uint64_t{1} << 52) + 1;
   config.output.directory = "/o/ü \"x\"";
   const std::string text = dump_config(config);
   EXPECT_EQ(parse_config(text, "dump", "/elsewhere"), config);
