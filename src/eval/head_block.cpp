@@ -1,6 +1,9 @@
 #include "eval/head_block.h"
 
 #include <algorithm>
+#include <string>
+
+#include "base/error.h"
 
 namespace hsm {
 namespace {
@@ -9,7 +12,7 @@ constexpr int64_t kInputFloats = int64_t{1} << 20;  // head inputs a block holds
 constexpr int64_t kLogProbFloats = int64_t{1}
                                    << 16;  // log-probabilities a task has in hand: they stay in cache
 constexpr int64_t kMinRows = 64;
-constexpr int64_t kMaxRows = 1024;
+constexpr int64_t kMaxRows = 512;
 constexpr int64_t kMaxTileRows = 64;
 
 /// Rows of `width` log-probabilities that a task takes at a time.
@@ -34,10 +37,6 @@ HeadBlock::HeadBlock(const InferenceModel& model)
   targets_.reserve(static_cast<size_t>(capacity_));
 }
 
-float* HeadBlock::next_input() noexcept {
-  return inputs_.data() + size() * dim_;
-}
-
 int64_t HeadBlock::cluster_size(int64_t cluster) const {
   const auto& offsets = model_->layout().cluster_offsets;
   return offsets[static_cast<size_t>(cluster) + 1] - offsets[static_cast<size_t>(cluster)];
@@ -45,6 +44,10 @@ int64_t HeadBlock::cluster_size(int64_t cluster) const {
 
 void HeadBlock::add(int32_t target, TokenScore* score) {
   const HeadLayout& layout = model_->layout();
+  if (target < 0 || target >= layout.words()) {
+    throw DataError("word id " + std::to_string(target) + ", but the model has " +
+                    std::to_string(layout.words()) + " words");
+  }
   const int64_t row = layout.row_of_word[static_cast<size_t>(target)];
   const int32_t cluster = layout.cluster_of_row[static_cast<size_t>(row)];
   *score = TokenScore{};

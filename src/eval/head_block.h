@@ -20,12 +20,13 @@ class HeadBlock {
   [[nodiscard]] int64_t size() const noexcept { return static_cast<int64_t>(targets_.size()); }
   [[nodiscard]] int64_t room() const noexcept { return capacity_ - size(); }
 
-  /// Where the head input of the next add() belongs: room() rows of head_dim floats.
-  [[nodiscard]] float* next_input() noexcept;
-  /// One row: its target (public id) and where its score goes.
+  /// One row: its target (public id) and where its score goes. Its head input may come later. DataError for a
+  /// target that is not in the vocabulary.
   void add(int32_t target, TokenScore* score);
+  /// Where the head inputs of row `row` and those after it belong, head_dim floats each.
+  [[nodiscard]] float* input(int64_t row) noexcept { return inputs_.data() + row * dim_; }
 
-  /// Sorts the rows by cluster; to be called once all rows are added, before the tasks.
+  /// Sorts the rows by cluster; to be called once all rows are added.
   void plan();
   [[nodiscard]] int64_t tasks() const noexcept {
     return root_tiles_ + static_cast<int64_t>(leaf_tasks_.size());
@@ -35,6 +36,7 @@ class HeadBlock {
     std::vector<float> log_probs;
     std::vector<const float*> inputs;
   };
+  /// Once all head inputs are there.
   void run(int64_t task, Scratch& scratch) const;
 
   void clear() noexcept;

@@ -39,7 +39,6 @@ TokenScorer::TokenScorer(const InferenceModel& model, int32_t end_of_sentence, T
     : model_(&model),
       pool_(&pool),
       end_of_sentence_(end_of_sentence),
-      blocks_{HeadBlock(model), HeadBlock(model)},
       head_scratch_(static_cast<size_t>(pool.threads())),
       workers_(static_cast<size_t>(pool.threads())) {}
 
@@ -55,44 +54,77 @@ StreamState TokenScorer::start() const {
   return {std::vector<float>(static_cast<size_t>(model_->shape().state_size())), end_of_sentence_};
 }
 
+TokenScorer::Chunk::Chunk(const InferenceModel& model) : block(model) {
+  const ModelShape& shape = model.shape();
+  const int64_t widest =
+      std::max(shape.embedding, *std::max_element(shape.hidden.begin(), shape.hidden.end()));
+  activations.resize(static_cast<size_t>(block.capacity() * widest));
+  outputs.resize(activations.size());
+}
+
+void TokenScorer::prepare_stream() {
+  if (!chunks_.empty()) return;
+  const size_t layers = model_->shape().hidden.size();
+  chunks_.assign(layers + 1, Chunk(*model_));
+  run_scratch_.assign(layers, std::vector<float>(static_cast<size_t>(model_->run_scratch(kRunSteps, 1))));
+}
+
+// In each round a layer has the chunk that the layer below had in the round before.
 void TokenScorer::score_stream(std::span<const int32_t> words, StreamState& state,
                                std::span<TokenScore> scores) {
-  for (HeadBlock& block : blocks_) block.clear();
-  HeadBlock* filling = &blocks_[0];
-  HeadBlock* scoring = &blocks_[1];
-  while (!words.empty() || scoring->size() > 0) {
-    const auto rows = std::min(words.size(), static_cast<size_t>(filling->capacity()));
-    const int64_t recurrent = rows > 0 ? 1 : 0;  // the first task, as it is the longest
-    pool_->run(recurrent + scoring->tasks(), [&](int64_t task, int thread) {
+  prepare_stream();
+  const auto layers = static_cast<int64_t>(run_scratch_.size());
+  const int64_t capacity = chunks_.front().block.capacity();
+  const auto count = static_cast<int64_t>(words.size());
+  const int64_t chunks = (count + capacity - 1) / capacity;
+  const auto chunk = [this](int64_t index) -> Chunk& {
+    return chunks_[static_cast<size_t>(index) % chunks_.size()];
+  };
+  for (int64_t round = 0; round < chunks + layers; ++round) {
+    if (round < chunks) {
+      const auto first = static_cast<size_t>(round * capacity);
+      const auto rows = static_cast<size_t>(std::min(capacity, count - round * capacity));
+      admit(words.subspan(first, rows), state, scores.subspan(first, rows), chunk(round));
+    }
+    const int64_t first_layer = std::max<int64_t>(0, round - chunks + 1);
+    const int64_t recurrent = std::max<int64_t>(0, std::min(layers, round + 1) - first_layer);
+    const HeadBlock* scoring = round >= layers ? &chunk(round - layers).block : nullptr;
+    pool_->run(recurrent + (scoring == nullptr ? 0 : scoring->tasks()), [&](int64_t task, int thread) {
       if (task < recurrent) {
-        fill(words.first(rows), state, scores.first(rows), *filling);
+        const int64_t layer = first_layer + task;
+        run_layer(static_cast<size_t>(layer), chunk(round - layer), state.state.data());
       } else {
         scoring->run(task - recurrent, head_scratch_[static_cast<size_t>(thread)]);
       }
     });
-    words = words.subspan(rows);
-    scores = scores.subspan(rows);
-    scoring->clear();
-    filling->plan();
-    std::swap(filling, scoring);
   }
 }
 
-void TokenScorer::fill(std::span<const int32_t> words, StreamState& state, std::span<TokenScore> scores,
-                       HeadBlock& block) {
-  float* scratch = reserve(run_scratch_, model_->run_scratch(kRunSteps, 1));
-  const auto count = static_cast<int64_t>(words.size());
-  for (int64_t first = 0; first < count; first += kRunSteps) {
-    const int64_t steps = std::min(kRunSteps, count - first);
-    const auto part = words.subspan(static_cast<size_t>(first), static_cast<size_t>(steps));
-    inputs_.assign(1, state.last);
-    inputs_.insert(inputs_.end(), part.begin(), part.end() - 1);
-    model_->run(inputs_, steps, 1, state.state.data(), block.next_input(), scratch);
-    for (int64_t step = 0; step < steps; ++step) {
-      block.add(part[static_cast<size_t>(step)], &scores[static_cast<size_t>(first + step)]);
-    }
-    state.last = part.back();
+void TokenScorer::admit(std::span<const int32_t> words, StreamState& state, std::span<TokenScore> scores,
+                        Chunk& chunk) {
+  chunk.inputs.assign(1, state.last);
+  chunk.inputs.insert(chunk.inputs.end(), words.begin(), words.end() - 1);
+  state.last = words.back();
+  chunk.block.clear();
+  for (size_t place = 0; place < words.size(); ++place) chunk.block.add(words[place], &scores[place]);
+  chunk.block.plan();
+}
+
+void TokenScorer::run_layer(size_t layer, Chunk& chunk, float* state) {
+  const ModelShape& shape = model_->shape();
+  const int64_t input = shape.layer_input(layer);
+  const int64_t hidden = shape.hidden[layer];
+  const auto rows = static_cast<int64_t>(chunk.inputs.size());
+  if (layer == 0) model_->embed(chunk.inputs, chunk.activations.data());
+  const bool last = layer + 1 == shape.hidden.size();
+  float* output = last && !shape.has_projection() ? chunk.block.input(0) : chunk.outputs.data();
+  for (int64_t first = 0; first < rows; first += kRunSteps) {
+    const int64_t steps = std::min(kRunSteps, rows - first);
+    model_->run_layer(layer, chunk.activations.data() + first * input, steps, 1, state,
+                      output + first * hidden, run_scratch_[layer].data());
   }
+  if (last && shape.has_projection()) model_->project(output, rows, chunk.block.input(0));
+  chunk.activations.swap(chunk.outputs);
 }
 
 void TokenScorer::score_sentences(std::span<const int32_t> words, std::span<const int64_t> lengths,
@@ -141,7 +173,8 @@ void TokenScorer::score_group(std::span<const Sentence> group, std::span<const i
       }
     }
     float* scratch = reserve(worker.run_scratch, model_->run_scratch(steps, active));
-    model_->run(worker.inputs, steps, active, worker.state.data(), worker.block.next_input(), scratch);
+    model_->run(worker.inputs, steps, active, worker.state.data(), worker.block.input(worker.block.size()),
+                scratch);
     for (int64_t t = step; t < step + steps; ++t) {
       for (int64_t stream = 0; stream < active; ++stream) {
         const auto place = static_cast<size_t>(group[static_cast<size_t>(stream)].first + t);

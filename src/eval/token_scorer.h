@@ -29,8 +29,9 @@ class TokenScorer {
   /// The start of a text: zero state.
   [[nodiscard]] StreamState start() const;
 
-  /// Words that follow each other, public ids; `state` is carried from call to call. Recurrent steps go one
-  /// after another, while the other threads work on the head of the steps before.
+  /// Words that follow each other, public ids; `state` is carried from call to call. A layer's steps go one
+  /// after another, so threads share the work as a pipeline: while a layer works on some steps, the next
+  /// layer works on those before, and the head on those before that.
   void score_stream(std::span<const int32_t> words, StreamState& state, std::span<TokenScore> scores);
 
   /// Whole sentences, one behind the other in `words`, each from the start; lengths[i] counts the words of
@@ -45,8 +46,19 @@ class TokenScorer {
   };
   struct Worker;
 
-  void fill(std::span<const int32_t> words, StreamState& state, std::span<TokenScore> scores,
-            HeadBlock& block);
+  /// Successive words of a stream on their way through the layers to the head.
+  struct Chunk {
+    explicit Chunk(const InferenceModel& model);
+
+    HeadBlock block;
+    std::vector<int32_t> inputs;
+    std::vector<float> activations;  ///< what the next layer reads
+    std::vector<float> outputs;      ///< of the layer at work
+  };
+
+  void prepare_stream();
+  void admit(std::span<const int32_t> words, StreamState& state, std::span<TokenScore> scores, Chunk& chunk);
+  void run_layer(size_t layer, Chunk& chunk, float* state);
   void score_group(std::span<const Sentence> group, std::span<const int32_t> words,
                    std::span<TokenScore> scores, Worker& worker) const;
   [[nodiscard]] Worker& worker(int index);
@@ -54,9 +66,8 @@ class TokenScorer {
   const InferenceModel* model_;
   ThreadPool* pool_;
   int32_t end_of_sentence_;
-  HeadBlock blocks_[2];  // one is filled by the recurrent layers while the head works on the other
-  std::vector<int32_t> inputs_;
-  std::vector<float> run_scratch_;
+  std::vector<Chunk> chunks_;                     // one a layer, one for the head; made when first used
+  std::vector<std::vector<float>> run_scratch_;   // one a layer
   std::vector<HeadBlock::Scratch> head_scratch_;  // one a thread
   std::vector<std::unique_ptr<Worker>> workers_;  // one a thread, made when first used
 };

@@ -211,22 +211,30 @@ void InferenceModel::run(std::span<const int32_t> tokens, int64_t steps, int64_t
     throw std::invalid_argument("InferenceModel::run: expected steps · streams tokens");
   }
   if (rows == 0) return;
-  const Packed& packed = *packed_;
   float* activations = scratch;
-  float* gates = activations + rows * packed.activation_width;
-  float* from_hidden = gates + rows * packed.gate_width;
-
-  packed.gather_embeddings(tokens, activations);
-  for (const Layer& layer : packed.layers) {
+  float* layer_scratch = activations + rows * packed_->activation_width;
+  embed(tokens, activations);
+  for (size_t layer = 0; layer < packed_->layers.size(); ++layer) {
     // A layer's input is used up by its input product, so its output takes that place.
-    const bool to_head = &layer == &packed.layers.back() && !packed.shape.has_projection();
-    packed.run_layer(layer, steps, streams, state, activations, to_head ? output : activations, gates,
-                     from_hidden);
+    const bool to_head = layer + 1 == packed_->layers.size() && !packed_->shape.has_projection();
+    run_layer(layer, activations, steps, streams, state, to_head ? output : activations, layer_scratch);
   }
-  if (packed.shape.has_projection()) {
-    kernels::gemm_packed<float>(rows, activations, packed.shape.hidden.back(), packed.projection, nullptr,
-                                false, output, packed.shape.head_dim());
-  }
+  if (packed_->shape.has_projection()) project(activations, rows, output);
+}
+
+void InferenceModel::embed(std::span<const int32_t> tokens, float* output) const {
+  packed_->gather_embeddings(tokens, output);
+}
+
+void InferenceModel::run_layer(size_t layer, const float* input, int64_t steps, int64_t streams, float* state,
+                               float* output, float* scratch) const {
+  float* from_hidden = scratch + steps * streams * packed_->gate_width;
+  packed_->run_layer(packed_->layers[layer], steps, streams, state, input, output, scratch, from_hidden);
+}
+
+void InferenceModel::project(const float* input, int64_t rows, float* output) const {
+  kernels::gemm_packed<float>(rows, input, packed_->shape.hidden.back(), packed_->projection, nullptr, false,
+                              output, packed_->shape.head_dim());
 }
 
 void InferenceModel::root_log_probs(const float* head_input, int64_t rows, float* log_probs) const {

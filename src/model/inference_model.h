@@ -42,6 +42,16 @@ class InferenceModel {
            float* scratch) const;
   [[nodiscard]] int64_t run_scratch(int64_t steps, int64_t streams) const noexcept;
 
+  /// What run() consists of, with the same bits, for callers whose layers work on different steps at the same
+  /// time. First [tokens, embedding] of the tokens; then, layer by layer, from `input` [steps, streams,
+  /// layer_input] to `output` [steps, streams, hidden], which may be the same memory, with that layer's part
+  /// of `state` replaced and run_scratch(steps, streams) floats of `scratch`; at last, where the shape
+  /// has_projection(), from the last layer's output to what the head reads.
+  void embed(std::span<const int32_t> tokens, float* output) const;
+  void run_layer(size_t layer, const float* input, int64_t steps, int64_t streams, float* state,
+                 float* output, float* scratch) const;
+  void project(const float* input, int64_t rows, float* output) const;
+
   /// Log-probabilities at the root, [rows, shortlist + clusters], of head inputs [rows, head_dim].
   void root_log_probs(const float* head_input, int64_t rows, float* log_probs) const;
   /// Log-probabilities within `cluster`, each ≤ 0, [rows, size of the cluster], of head inputs given by

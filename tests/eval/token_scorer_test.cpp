@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/error.h"
 #include "eval/small_model.h"
 
 namespace hsm {
@@ -164,6 +165,16 @@ TEST(TokenScorer, PartsOfAWordSayWhereItLies) {
     } else {
       EXPECT_LT(scores[place].leaf, 0) << words[place];
     }
+  }
+}
+
+TEST(TokenScorer, WordsThatTheModelLacksAreRefused) {
+  const SmallModel small(usual_sample());
+  for (const int32_t word : {-1, 31}) {
+    const std::vector<int32_t> words{2, word};
+    const std::vector<int64_t> lengths{2};
+    EXPECT_THROW(stream_scores(small, words, 1), DataError);
+    EXPECT_THROW(sentence_scores(small, words, lengths, 1), DataError);
   }
 }
 
