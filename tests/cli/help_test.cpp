@@ -41,7 +41,8 @@ TEST(Help, ListsTheSubcommands) {
   const Outcome help = run_program({"--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.err, "");
-  EXPECT_THAT(subcommands(), testing::IsSupersetOf({"train", "score", "info", "completion"}));
+  EXPECT_THAT(subcommands(),
+              testing::IsSupersetOf({"train", "decode", "score", "classes", "info", "completion"}));
 }
 
 TEST(Help, EachSubcommandShowsExamples) {
