@@ -35,7 +35,7 @@ void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, c
                  T* c, int64_t ldc);
 
 /// C[m, n] = A[m, k]·B[n, k]ᵀ, plus bias[n] unless null. B unpacked: for rows used once.
-/// Partial sums over the vector's lanes run along k, are added by halving, and then the bias.
+/// Partial sums over the vector's lanes run along k, are added in a fixed order, and then the bias.
 template <class T>
 void gemm_nt(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const T* bias,
              T* c, int64_t ldc);

@@ -29,7 +29,8 @@ struct Product {
 };
 
 /// C[m, n] = A·Bᵀ plus bias[n] (unless null) with k across the vector, for rows of B that are used few
-/// times: lane l sums A[i, kk] · B[j, kk] over kk ≡ l ascending, lanes are added by halving, then the bias.
+/// times: lane l sums A[i, kk] · B[j, kk] over kk ≡ l ascending, lanes are added in a fixed order, then the
+/// bias.
 template <class T>
 struct RowProduct {
   int64_t m = 0;

@@ -9,26 +9,26 @@ namespace {
 // Two vectors of columns a panel: with kMostRows rows their accumulators, the two vectors of B and one of A
 // fill the registers.
 template <class T>
-constexpr int kPanel = 2 * kLanes<T>;
-constexpr int kMostRows = (kRegisters - 3) / 2;
+inline constexpr int kPanel = 2 * kLanes<T>;
+inline constexpr int kMostRows = (kRegisters - 3) / 2;
 // What is repacked of B at a time for products with many rows of A: kDepth rows of kPanels panels. Rows are
 // read in pieces long enough for the processor to see a stream.
-constexpr int64_t kDepth = 96;
-constexpr int64_t kPanels = 4;
+inline constexpr int64_t kDepth = 96;
+inline constexpr int64_t kPanels = 4;
 // A smaller B stays in the second cache, where rows of A in a few tiles can read it as it lies.
-constexpr int64_t kSmallBytes = int64_t{1} << 20;
+inline constexpr int64_t kSmallBytes = int64_t{1} << 20;
 // Few rows leave registers for columns of several panels, which hides the latency of the multiply-adds.
 constexpr int wide_vectors(int rows) {
   const int most = (kRegisters - 2) / (rows + 1) / 2 * 2;
   return most > 8 ? 8 : most;
 }
-constexpr int kMostWideRows = kRegisters == 32 ? 6 : 2;
+inline constexpr int kMostWideRows = kRegisters == 32 ? 6 : 2;
 // A tile as narrow as a panel reads one stream of B, which the processor alone doesn't fetch far enough ahead
 // when B lies outside the second cache: it is asked for this many steps of k ahead, a line after the other.
 template <class T>
-constexpr int64_t kFetchAhead = 2048 / (kPanel<T> * static_cast<int64_t>(sizeof(T)));
+inline constexpr int64_t kFetchAhead = 2048 / (kPanel<T> * static_cast<int64_t>(sizeof(T)));
 template <class T>
-constexpr int kLine = 64 / static_cast<int>(sizeof(T));
+inline constexpr int kLine = 64 / static_cast<int>(sizeof(T));
 
 /// One tile of C: all of k.
 template <class T>
@@ -247,10 +247,10 @@ void product(const Product<T>& p) {
 }
 
 // Rows of A and rows of B whose dot products are summed together.
-constexpr int kDotRows = kRegisters == 32 ? 6 : 3;
-constexpr int kDotColumns = 4;
+inline constexpr int kDotRows = kRegisters == 32 ? 6 : 3;
+inline constexpr int kDotColumns = 4;
 // Bytes of B that stay in the second cache while all rows of A pass.
-constexpr int64_t kDotBlockBytes = 192 * 1024;
+inline constexpr int64_t kDotBlockBytes = 192 * 1024;
 
 /// Rows [i, i + Rows) times four rows of B from j on; those past the end repeat the last and are dropped.
 template <class T, int Rows>

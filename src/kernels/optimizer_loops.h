@@ -47,7 +47,7 @@ void update_range(const UpdateRule& rule, const UpdateRange& range) {
   });
 }
 
-void update_any(const UpdateRule& rule, const UpdateRange& range) {
+inline void update_any(const UpdateRule& rule, const UpdateRange& range) {
   switch (rule.kind) {
     case OptimizerKind::sgd:
       return update_range<OptimizerKind::sgd>(rule, range);

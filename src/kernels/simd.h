@@ -13,14 +13,14 @@ namespace hsm::kernels {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-constexpr int kRegisters = 32;
+inline constexpr int kVectorBytes = 64;
+inline constexpr int kRegisters = 32;
 #elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-constexpr int kRegisters = 16;
+inline constexpr int kVectorBytes = 32;
+inline constexpr int kRegisters = 16;
 #else
-constexpr int kVectorBytes = 16;
-constexpr int kRegisters = 16;
+inline constexpr int kVectorBytes = 16;
+inline constexpr int kRegisters = 16;
 #endif
 
 template <class T>
@@ -44,7 +44,7 @@ template <class T>
 using Integers = typename Types<T>::Integers;
 
 template <class T>
-constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
 template <class T>
 inline Vector<T> load(const T* from) {

@@ -51,7 +51,7 @@ struct GroupBuffers {
 template <class T>
 void run_group(const SoftmaxGroup<T>& group, GroupBuffers<T>& buffers, ThreadPool& pool);
 
-/// A small group on the calling thread. `logits`: run_small_group_scratch values.
+/// A small group on the calling thread. `logits`: small_group_scratch values.
 template <class T>
 void run_small_group(const SoftmaxGroup<T>& group, T* logits);
 template <class T>
