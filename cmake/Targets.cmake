@@ -7,7 +7,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(hsm_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false alarms on std::string
 endif()
 if(HSM_SANITIZE)
-  target_compile_options(hsm_options INTERFACE -fsanitize=${HSM_SANITIZE} -fno-omit-frame-pointer)
+  # GCC takes some of what the sanitizers add for uses of uninitialized values.
+  target_compile_options(hsm_options INTERFACE -fsanitize=${HSM_SANITIZE} -fno-omit-frame-pointer -Wno-maybe-uninitialized)
   target_link_options(hsm_options INTERFACE -fsanitize=${HSM_SANITIZE})
 endif()
 if(HSM_COVERAGE)

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@
 #include "train/temporary_folder.h"
 
 namespace hsm {
+
+void PrintTo(const OptimizerConfig& config, std::ostream* out) {
+  *out << config.name << " with decay " << config.weight_decay;
+}
+
 namespace {
 
 constexpr int64_t kRows = 7;
