@@ -230,7 +230,9 @@ void print_stats(const Decoder& decoder, uint64_t budget, uint64_t model, double
              seconds > 0 ? static_cast<double>(stats.rows) / seconds : 0.0);
   fmt::print(stderr, "expansions       {} of {} clusters x hypotheses ({:.2f} %), up to {} at a time\n",
              format_count(stats.expansions), format_count(stats.possible_expansions), share, plan.expansions);
-  fmt::print(stderr, "hypothesis pool  {} nodes at most in one input\n", format_count(stats.peak_nodes));
+  if (stats.peak_nodes > 0) {
+    fmt::print(stderr, "hypothesis pool  {} nodes at most in one input\n", format_count(stats.peak_nodes));
+  }
   fmt::print(stderr, "search memory    {} of a budget of {}: {}\n", format_size(plan.bytes),
              format_size(budget), describe_parts(plan.parts));
   fmt::print(stderr, "model memory     {}\n", format_size(model));

@@ -6,9 +6,11 @@
 
 #include "base/error.h"
 #include "decode/memory_plan.h"
+#include "decode/model_scorer.h"
 #include "decode/oracle.h"
 #include "decode/run_decoder.h"
 #include "decode/scripted_scorer.h"
+#include "model/sample_models.h"
 
 // Sanitizers keep memory of their own.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -169,6 +171,25 @@ TEST(Memory, DoesNotGrowWithInputsOrDecodes) {
   }
   if (HSM_SANITIZED == 0) {
     EXPECT_LE(anonymous_resident_bytes(), warm + (uint64_t{1} << 20));
+  }
+}
+
+TEST(Memory, AModelsSearchStaysWithinItsBudget) {
+  const SampleModel sample{"lstm", Cell::lstm, {96, 96}, 64, false, 50, std::vector<int64_t>(40, 50)};
+  const ModelOracle oracle = sample.make(1);
+  const InferenceModel model(oracle.shape(), oracle.layout(), oracle.weight_view());
+  const ModelScorer scorer(model, 0);
+  DecoderSettings settings = beam_settings(16, 20);
+  settings.memory_budget = uint64_t{2} << 20;
+  ThreadPool pool(1);
+  const uint64_t before = anonymous_resident_bytes();
+  Decoder decoder(scorer, settings, pool);
+  Discard results;
+  SamePrompt feed(100);
+  decoder.run(feed, results);
+  EXPECT_GT(results.longest, 0);
+  if (HSM_SANITIZED == 0) {
+    EXPECT_LE(anonymous_resident_bytes(), before + settings.memory_budget + kAllowance);
   }
 }
 
