@@ -26,12 +26,19 @@ bool is_finished(const Config& config, const RunDirectory& directory, const Trai
   return event && event->value("event", "") == "done" && !end_reason(config.train, state).empty();
 }
 
+/// True when a limit (0: none) lets training go on for longer than before.
+bool asks_for_more(const TrainConfig& now, const TrainConfig& before) {
+  const auto larger = [](auto limit, auto old) { return old != 0 && (limit == 0 || limit > old); };
+  return larger(now.epochs, before.epochs) || larger(now.max_steps, before.max_steps) ||
+         larger(now.max_time, before.max_time);
+}
+
 /// A run whose checkpoints are gone can't go on, but it may be finished.
 bool is_finished_without_checkpoints(const Config& config, const RunDirectory& directory) {
   if (!std::filesystem::exists(directory.model())) return false;
   const auto event = last_event(directory.metrics());
   const bool done = event && event->value("event", "") == "done";
-  if (done && load_config(directory.config()).train.epochs >= config.train.epochs) return true;
+  if (done && !asks_for_more(config.train, load_config(directory.config()).train)) return true;
   throw UsageError(directory.path().string() +
                    ": --resume: a model is there, but no checkpoint to go on from; train into another "
                    "output.directory, or remove this one");

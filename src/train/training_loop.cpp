@@ -82,8 +82,8 @@ void TrainingLoop::resume(const Checkpoint& checkpoint) {
   // The parameters of a best validation are those of the checkpoint written right after it. A kill may have
   // come before they reached model.safetensors.
   if (state_.validations.best_step == state_.position.step) save_model();
-  report_.say(fmt::format("going on after step {} (epoch {}/{})", state_.position.step,
-                          state_.position.epoch + 1, parts_.config.train.epochs));
+  report_.say(fmt::format("going on after step {} ({})", state_.position.step,
+                          epoch_label(state_.position.epoch + 1, parts_.config.train.epochs)));
 }
 
 Outcome TrainingLoop::run(const TrainingRequests& requests) {
@@ -186,8 +186,8 @@ void TrainingLoop::log_validation(bool epoch_over, bool validated, bool improved
   metrics_->append(event);
   const std::string valid =
       validated ? fmt::format("  valid perplexity {:.2f}{}", perplexity_, improved ? " (best)" : "") : "";
-  report_.say(fmt::format("epoch {}/{}{}: train perplexity {:.2f}{}  {} words/s  {}  learning rate {:g}",
-                          epoch, parts_.config.train.epochs,
+  report_.say(fmt::format("{}{}: train perplexity {:.2f}{}  {} words/s  {}  learning rate {:g}",
+                          epoch_label(epoch, parts_.config.train.epochs),
                           epoch_over ? "" : fmt::format(", step {}", state_.position.step), sums.perplexity(),
                           valid, format_count(std::llround(sums.words_per_second())),
                           format_seconds(sums.seconds), rate_));
