@@ -35,25 +35,26 @@ struct ThreadPool::State {
     int64_t count = 0;
   };
 
-  Loop loop;  // written before `generation` is raised, read after it is seen
-  std::atomic<int64_t> next{0};
-  std::atomic<uint64_t> generation{0};
-  std::atomic<int> busy{0};
-  std::atomic<bool> stop{false};
   std::mutex mutex;
   std::condition_variable wake;
   std::condition_variable finished;
+  Loop loop;          // guarded by the mutex, as is `open`
+  bool open = false;  // whether a thread that comes now may still join the loop
+  std::atomic<uint64_t> generation{0};
+  std::atomic<int> joined{0};  // threads at work on the loop, the caller not counted
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> next{0};
   std::mutex error_mutex;
   std::exception_ptr error;
   std::vector<std::thread> threads;
 
-  void work(int worker) {
+  void work(const Loop& mine, int worker) {
     try {
-      for (int64_t item = next.fetch_add(1); item < loop.count; item = next.fetch_add(1)) {
-        loop.call(loop.context, item, worker);
+      for (int64_t item = next.fetch_add(1); item < mine.count; item = next.fetch_add(1)) {
+        mine.call(mine.context, item, worker);
       }
     } catch (...) {
-      next.store(loop.count);
+      next.store(mine.count);
       const std::scoped_lock lock(error_mutex);
       if (!error) error = std::current_exception();
     }
@@ -63,17 +64,19 @@ struct ThreadPool::State {
     uint64_t seen = 0;
     while (true) {
       for (int spin = 0; spin < kSpins && generation.load() == seen && !stop.load(); ++spin) relax();
-      if (generation.load() == seen) {
+      Loop mine;
+      {
         std::unique_lock lock(mutex);
         wake.wait(lock, [&] { return generation.load() != seen || stop.load(); });
+        if (stop.load()) return;
+        seen = generation.load();
+        if (!open) continue;
+        joined.fetch_add(1);
+        mine = loop;
       }
-      if (stop.load()) return;
-      seen = generation.load();
-      work(worker);
-      if (busy.fetch_sub(1) == 1) {
-        const std::scoped_lock lock(mutex);
-        finished.notify_one();
-      }
+      work(mine, worker);
+      const std::scoped_lock lock(mutex);
+      if (joined.fetch_sub(1) == 1) finished.notify_one();
     }
   }
 };
@@ -105,19 +108,25 @@ void ThreadPool::run_items(int64_t count, void* context, Call call) {
     for (int64_t item = 0; item < count; ++item) call(context, item, 0);
     return;
   }
-  state.loop = {context, call, count};
-  state.next.store(0);
-  state.busy.store(static_cast<int>(state.threads.size()));
+  const State::Loop loop{context, call, count};
   {
     const std::scoped_lock lock(state.mutex);
+    state.loop = loop;
+    state.next.store(0);
+    state.open = true;
     state.generation.fetch_add(1);
   }
   state.wake.notify_all();
-  state.work(0);
-  for (int spin = 0; spin < kSpins && state.busy.load() != 0; ++spin) relax();
+  state.work(loop, 0);
+  {
+    // A thread that the system has not let run yet is not waited for: on a busy machine that could take long.
+    const std::scoped_lock lock(state.mutex);
+    state.open = false;
+  }
+  for (int spin = 0; spin < kSpins && state.joined.load() != 0; ++spin) relax();
   {
     std::unique_lock lock(state.mutex);
-    state.finished.wait(lock, [&] { return state.busy.load() == 0; });
+    state.finished.wait(lock, [&] { return state.joined.load() == 0; });
   }
   if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));
 }
