@@ -25,8 +25,8 @@ Locale open_unicode_locale() {
 }
 
 wint_t to_lower(wint_t character) {
-  static const Locale kLocale = open_unicode_locale();
-  return ::towlower_l(character, kLocale.get());
+  static const Locale unicode = open_unicode_locale();
+  return ::towlower_l(character, unicode.get());
 }
 
 // The character at `at`, which is moved behind it.
