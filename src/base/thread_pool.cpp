@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <exception>
 #include <fstream>
@@ -142,7 +143,7 @@ int available_threads() {
   std::string quota;
   double period = 0;
   if (file >> quota >> period && quota != "max" && period > 0) {
-    count = std::min(count, static_cast<int>(std::stod(quota) / period + 0.5));
+    count = std::min(count, static_cast<int>(std::lround(std::stod(quota) / period)));
   }
   return std::max(count, 1);
 }
