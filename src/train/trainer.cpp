@@ -52,7 +52,7 @@ void describe(const ModelShape& shape, const HeadLayout& layout) {
 }
 
 Outcome train_in(const RunDirectory& directory, const Config& config, bool resume,
-                 const TrainingRequests& requests) {
+                 const TrainingRequests& requests, const TrainingEngineFactory& make_engine) {
   CheckpointStore checkpoints(directory.checkpoints(), config.train.keep_checkpoints);
   const std::optional<Checkpoint> checkpoint = resume ? checkpoints.load_newest() : std::nullopt;
   if (checkpoint) check_resume_settings(load_config(directory.config()), config, directory.config());
@@ -70,8 +70,8 @@ Outcome train_in(const RunDirectory& directory, const Config& config, bool resum
                                              : available_threads());
   const ModelShape shape = make_shape(config.model, data.vocabulary.size(), data.layout.clusters());
   describe(shape, data.layout);
-  TrainingModel model(config.model, shape, data.layout, config.train.seed, pool);
-  TrainingLoop loop({config, directory, data, model, checkpoints, pool});
+  const auto engine = make_engine(config, shape, data.layout, pool);
+  TrainingLoop loop({config, directory, data, *engine, checkpoints, pool});
   if (checkpoint) {
     loop.resume(*checkpoint);
   } else {
@@ -82,7 +82,8 @@ Outcome train_in(const RunDirectory& directory, const Config& config, bool resum
 
 }  // namespace
 
-Outcome train(const Config& config, bool resume, const TrainingRequests& requests) {
+Outcome train(const Config& config, bool resume, const TrainingRequests& requests,
+              const TrainingEngineFactory& make_engine) {
   kernels::check_device(config.runtime.device);
   const RunDirectory directory(config.output.directory);
   if (!resume && directory.holds_run()) {
@@ -90,7 +91,7 @@ Outcome train(const Config& config, bool resume, const TrainingRequests& request
                      ": holds a run already; --resume goes on with it, or choose another output.directory");
   }
   try {
-    return train_in(directory, config, resume, requests);
+    return train_in(directory, config, resume, requests, make_engine);
   } catch (const ReadingStopped&) {
     return Outcome::stopped;  // nothing is trained yet: resuming reads again
   }

@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/size.h"
 #include "model/model_directory.h"
-#include "train/touched_rows.h"
 #include "train/validation.h"
 
 namespace hsm {
@@ -49,8 +48,6 @@ TrainingLoop::TrainingLoop(const TrainingParts& parts)
     : parts_(parts),
       batches_(parts.data.batches(parts.config)),
       schedule_(make_schedule(parts.config.train, *batches_)),
-      optimizer_(parts.config.train.optimizer, parts.config.train.clip_norm, parts.model.parameters(),
-                 parts.pool),
       report_(parts.config.output.log_every),
       saved_at_(Clock::now()),
       lap_(Clock::now()) {}
@@ -59,10 +56,10 @@ void TrainingLoop::start() {
   state_.data_hash = parts_.data.hash;
   metrics_.emplace(parts_.directory.metrics(), 0);
   metrics_->append({{"event", "start"},
-                    {"parameters", parts_.model.shape().parameter_count()},
-                    {"words", parts_.model.shape().words},
-                    {"clusters", parts_.model.layout().clusters()},
-                    {"shortlist", parts_.model.layout().shortlist()},
+                    {"parameters", parts_.engine.shape().parameter_count()},
+                    {"words", parts_.engine.shape().words},
+                    {"clusters", parts_.engine.layout().clusters()},
+                    {"shortlist", parts_.engine.layout().shortlist()},
                     {"train_tokens", parts_.data.train.size()}});
   save_checkpoint();
 }
@@ -70,10 +67,7 @@ void TrainingLoop::start() {
 void TrainingLoop::resume(const Checkpoint& checkpoint) {
   state_ = checkpoint.state;
   schedule_.restore(state_.plateau);
-  std::vector<StateTensor> own;
-  append_tensors(own);
-  checkpoint.restore(own);
-  optimizer_.restore(checkpoint);
+  parts_.engine.restore(checkpoint);
   saved_step_ = state_.position.step;
   metrics_.emplace(parts_.directory.metrics(), state_.metrics_bytes);
   if (metrics_->bytes() < state_.metrics_bytes) {
@@ -110,32 +104,37 @@ Outcome TrainingLoop::run(const TrainingRequests& requests) {
 }
 
 void TrainingLoop::train_window(const Batch& batch) {
-  if (optimizer_.needs_touched_rows()) {
-    optimizer_.catch_up(touched_rows(batch, parts_.model.layout(), parts_.model.shape().tied));
-  }
-  const double loss = parts_.model.step(batch, state_.position, loss_scale(parts_.config.train, batch));
-  if (!std::isfinite(loss)) diverged(fmt::format("the loss is {}", loss));
   rate_ = schedule_.rate(state_.position.epoch, state_.position.step);
-  const double norm = optimizer_.update(rate_);
-  if (!std::isfinite(norm)) diverged(fmt::format("the gradient's norm is {}", norm));
-
-  state_.sums.loss += loss;
-  state_.sums.targets += batch.target_count;
+  parts_.engine.begin_step(batch, {state_.position, loss_scale(parts_.config.train, batch), rate_});
   state_.streams = batch.streams;
   ++state_.position.window;
   ++state_.position.step;
+  take_results(parts_.engine.lookahead());
   state_.sums.training_seconds += lap();
-  report_.step(state_, pace());
+  if (state_.sums.targets > 0) report_.step(state_, pace());
+}
+
+void TrainingLoop::take_results(int64_t pending) {
+  while (parts_.engine.pending() > pending) {
+    const StepResult result = parts_.engine.finish_step();
+    if (!std::isfinite(result.loss)) diverged(result.position, fmt::format("the loss is {}", result.loss));
+    if (!std::isfinite(result.norm)) {
+      diverged(result.position, fmt::format("the gradient's norm is {}", result.norm));
+    }
+    state_.sums.loss += result.loss;
+    state_.sums.targets += result.targets;
+  }
 }
 
 void TrainingLoop::after_window(bool epoch_over) {
   const TrainConfig& config = parts_.config.train;
   const bool validates =
       parts_.data.valid && (validation_due(epoch_over) || !end_reason(config, state_).empty());
+  if (epoch_over || validates) take_results(0);
   const bool improved = validates && validate();
   if (epoch_over || validates) log_validation(epoch_over, validates, improved);
   if (epoch_over) {
-    optimizer_.catch_up_all();  // bounds the rates that it remembers
+    parts_.engine.settle();  // bounds the learning rates that it remembers
     state_.sums = {};
   }
   if (improved || checkpoint_due(epoch_over)) save_checkpoint();
@@ -160,11 +159,13 @@ bool TrainingLoop::checkpoint_due(bool epoch_over) const {
 
 bool TrainingLoop::validate() {
   report_.phase("validating");
-  optimizer_.catch_up_all();
-  perplexity_ = perplexity_of(parts_.model, parts_.data.vocabulary, *parts_.data.valid,
+  parts_.engine.settle();
+  perplexity_ = perplexity_of(parts_.engine, parts_.data.vocabulary, *parts_.data.valid,
                               parts_.config.train.context, parts_.pool);
   lap();
-  if (!std::isfinite(perplexity_)) diverged(fmt::format("the validation perplexity is {}", perplexity_));
+  if (!std::isfinite(perplexity_)) {
+    diverged(state_.position, fmt::format("the validation perplexity is {}", perplexity_));
+  }
   schedule_.record_validation(perplexity_);
   state_.plateau = schedule_.state();
   const int64_t epoch = std::max<int64_t>(1, state_.position.epoch + (state_.position.window > 0 ? 1 : 0));
@@ -194,14 +195,14 @@ void TrainingLoop::log_validation(bool epoch_over, bool validated, bool improved
 }
 
 void TrainingLoop::save_checkpoint() {
+  take_results(0);
   if (saved_step_ == state_.position.step) return;
   report_.phase("saving");
   lap();
   metrics_->sync();
   state_.metrics_bytes = metrics_->bytes();
   std::vector<StateTensor> tensors;
-  append_tensors(tensors);
-  optimizer_.append_state(tensors);
+  parts_.engine.append_state(tensors);
   parts_.checkpoints.save(state_, tensors);
   saved_step_ = state_.position.step;
   saved_at_ = Clock::now();
@@ -214,20 +215,21 @@ void TrainingLoop::save_on_request() {
       fmt::format("checkpoint of step {} saved in {}", saved_step_, parts_.directory.checkpoints().string()));
 }
 
-void TrainingLoop::save_model() const {
+void TrainingLoop::save_model() {
   const ValidationHistory& validations = state_.validations;
   const bool best = validations.best_step == state_.position.step;
   const int64_t epoch = state_.position.epoch + (state_.position.window > 0 ? 1 : 0);
   std::map<std::string, std::string> metadata{{"epoch", std::to_string(epoch)},
                                               {"step", std::to_string(state_.position.step)}};
   if (best) metadata["valid_perplexity"] = Json(validations.best).dump();
-  save_weights(parts_.directory.path(), parts_.model.shape(), parts_.model.layout(), parts_.data.vocabulary,
-               parts_.model.weight_view(), metadata);
+  save_weights(parts_.directory.path(), parts_.engine.shape(), parts_.engine.layout(), parts_.data.vocabulary,
+               parts_.engine.weights(), metadata);
 }
 
 void TrainingLoop::finish() {
   const TrainConfig& config = parts_.config.train;
   ValidationHistory& validations = state_.validations;
+  take_results(0);
   // Settings changed on resuming may end a run where no validation was due.
   bool improved = false;
   if (parts_.data.valid && validations.last_step != state_.position.step) {
@@ -238,7 +240,7 @@ void TrainingLoop::finish() {
   if (improved) save_model();
   const bool keeps_best = config.keep_weights == "best" && validations.best_step >= 0;
   if (!keeps_best) {
-    optimizer_.catch_up_all();
+    parts_.engine.settle();
     save_model();
   }
   Json event{{"event", "done"}};
@@ -261,16 +263,6 @@ void TrainingLoop::finish() {
   metrics_->sync();
 }
 
-void TrainingLoop::append_tensors(std::vector<StateTensor>& tensors) {
-  for (const Parameter& parameter : parts_.model.parameters()) {
-    tensors.push_back({"parameter." + parameter.name, DType::f32, parameter.shape, parameter.value.data()});
-  }
-  if (state_.streams == 0) return;
-  const std::span<float> carried = parts_.model.carried_state(state_.streams);
-  const std::vector<int64_t> shape{state_.streams, parts_.model.shape().state_size()};
-  tensors.push_back({"carried_state", DType::f32, shape, carried.data()});
-}
-
 TrainingPace TrainingLoop::pace() const {
   const TrainConfig& config = parts_.config.train;
   int64_t left = std::numeric_limits<int64_t>::max();
@@ -291,13 +283,12 @@ double TrainingLoop::lap() {
   return seconds;
 }
 
-void TrainingLoop::diverged(const std::string& what) const {
+void TrainingLoop::diverged(const StepPosition& at, const std::string& what) const {
   throw Error(
       ExitCode::diverged,
       fmt::format("training diverged in epoch {}, step {}: {}. The checkpoint of step {} in {} is good; a "
                   "lower train.optimizer.learning_rate or a train.clip_norm may help",
-                  state_.position.epoch + 1, state_.position.step + 1, what, saved_step_,
-                  parts_.directory.checkpoints().string()));
+                  at.epoch + 1, at.step + 1, what, saved_step_, parts_.directory.checkpoints().string()));
 }
 
 }  // namespace hsm

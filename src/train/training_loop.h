@@ -9,15 +9,14 @@
 
 #include "base/thread_pool.h"
 #include "config/config.h"
-#include "model/training_model.h"
 #include "text/batch_source.h"
 #include "text/prefetch.h"
 #include "train/checkpoint.h"
 #include "train/metrics.h"
-#include "train/optimizer.h"
 #include "train/run_directory.h"
 #include "train/schedule.h"
 #include "train/training_data.h"
+#include "train/training_engine.h"
 #include "train/training_report.h"
 #include "train/training_state.h"
 
@@ -36,7 +35,7 @@ struct TrainingParts {
   const Config& config;
   const RunDirectory& directory;
   const TrainingData& data;
-  TrainingModel& model;
+  TrainingEngine& engine;
   CheckpointStore& checkpoints;
   ThreadPool& pool;
 };
@@ -61,6 +60,8 @@ class TrainingLoop {
   using Clock = std::chrono::steady_clock;
 
   void train_window(const Batch& batch);
+  /// Takes the results of steps in until no more than `pending` are still at work.
+  void take_results(int64_t pending);
   void after_window(bool epoch_over);
   bool validation_due(bool epoch_over) const;
   bool checkpoint_due(bool epoch_over) const;
@@ -69,24 +70,21 @@ class TrainingLoop {
   void log_validation(bool epoch_over, bool validated, bool improved);
   void save_checkpoint();
   void save_on_request();
-  void save_model() const;
+  void save_model();
   void finish();
-  /// Parameters and carried states.
-  void append_tensors(std::vector<StateTensor>& tensors);
   [[nodiscard]] TrainingPace pace() const;
   /// Adds the time since the last call to the run's and the epoch's; returns it.
   double lap();
-  [[noreturn]] void diverged(const std::string& what) const;
+  [[noreturn]] void diverged(const StepPosition& at, const std::string& what) const;
 
   TrainingParts parts_;
   std::unique_ptr<BatchSource> batches_;
   Schedule schedule_;
-  Optimizer optimizer_;
   TrainingState state_;
   TrainingReport report_;
   std::optional<MetricsLog> metrics_;
   int64_t windows_ = 0;      // of the running epoch
-  double rate_ = 0;          // of the latest step
+  double rate_ = 0;          // of the latest step begun
   double perplexity_ = 0;    // of the latest validation
   int64_t saved_step_ = -1;  // of the latest checkpoint
   Clock::time_point saved_at_;

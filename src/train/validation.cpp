@@ -13,9 +13,9 @@ Context parse_context(const std::string& name) {
 
 }  // namespace
 
-double perplexity_of(const TrainingModel& model, const Vocabulary& vocabulary, const TokenFile& tokens,
+double perplexity_of(TrainingEngine& engine, const Vocabulary& vocabulary, const TokenFile& tokens,
                      const std::string& context, ThreadPool& pool) {
-  const InferenceModel frozen(model.shape(), model.layout(), model.weight_view());
+  const InferenceModel frozen(engine.shape(), engine.layout(), engine.weights());
   return score_corpus(frozen, vocabulary, tokens, parse_context(context), pool).perplexity();
 }
 

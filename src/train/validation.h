@@ -3,15 +3,15 @@
 #include <string>
 
 #include "base/thread_pool.h"
-#include "model/training_model.h"
 #include "text/token_file.h"
 #include "text/vocabulary.h"
+#include "train/training_engine.h"
 
 namespace hsm {
 
-/// Perplexity of `tokens` under the weights of `model` as they are, through the code that scores saved
+/// Perplexity of `tokens` under the weights of `engine` as they are, through the code that scores saved
 /// models. `context`: stream or sentence.
-double perplexity_of(const TrainingModel& model, const Vocabulary& vocabulary, const TokenFile& tokens,
+double perplexity_of(TrainingEngine& engine, const Vocabulary& vocabulary, const TokenFile& tokens,
                      const std::string& context, ThreadPool& pool);
 
 /// Perplexity of `tokens` under the model saved in `directory`.

@@ -50,12 +50,12 @@ class TinyRun {
   [[nodiscard]] std::filesystem::path checkpoints() const { return path() / "checkpoints"; }
 
   Outcome train(bool resume = false) {
-    return hsm::train(config, resume, {[] { return false; }, [] { return false; }});
+    return hsm::train(config, resume, {[] { return false; }, [] { return false; }}, make_engine);
   }
   /// Stops when it is asked for the time number `ask`, from 0.
   Outcome train_until(int64_t ask, bool resume = false) {
     int64_t asked = 0;
-    return hsm::train(config, resume, {[&] { return asked++ == ask; }, [] { return false; }});
+    return hsm::train(config, resume, {[&] { return asked++ == ask; }, [] { return false; }}, make_engine);
   }
   struct Crash {};
   /// Dies without saving anything when it is asked for the time number `ask`; true if it came to that.
@@ -66,7 +66,7 @@ class TinyRun {
       return false;
     };
     try {
-      hsm::train(config, resume, {die, [] { return false; }});
+      hsm::train(config, resume, {die, [] { return false; }}, make_engine);
     } catch (const Crash&) {
       return true;
     }
@@ -97,6 +97,7 @@ class TinyRun {
   }
 
   Config config;
+  TrainingEngineFactory make_engine = make_cpu_engine;
 
  private:
   TemporaryFolder folder_;

@@ -1,0 +1,81 @@
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <utility>
+
+#include "train/optimizer.h"
+#include "train/touched_rows.h"
+#include "train/training_engine.h"
+
+namespace hsm {
+namespace {
+
+class CpuEngine final : public TrainingEngine {
+ public:
+  CpuEngine(const Config& config, ModelShape shape, HeadLayout layout, ThreadPool& pool)
+      : model_(config.model, std::move(shape), std::move(layout), config.train.seed, pool),
+        optimizer_(config.train.optimizer, config.train.clip_norm, model_.parameters(), pool) {}
+
+  [[nodiscard]] const ModelShape& shape() const noexcept override { return model_.shape(); }
+  [[nodiscard]] const HeadLayout& layout() const noexcept override { return model_.layout(); }
+  [[nodiscard]] int64_t lookahead() const noexcept override { return 0; }
+  [[nodiscard]] int64_t pending() const noexcept override { return static_cast<int64_t>(results_.size()); }
+
+  void begin_step(const Batch& batch, const StepOptions& options) override {
+    if (optimizer_.needs_touched_rows()) {
+      optimizer_.catch_up(touched_rows(batch, model_.layout(), model_.shape().tied));
+    }
+    StepResult result{options.position, batch.target_count, 0, std::numeric_limits<double>::quiet_NaN()};
+    result.loss = model_.step(batch, options.position, options.scale);
+    if (std::isfinite(result.loss)) result.norm = optimizer_.update(options.learning_rate);
+    streams_ = batch.streams;
+    results_.push_back(result);
+  }
+
+  StepResult finish_step() override {
+    const StepResult result = results_.front();
+    results_.pop_front();
+    return result;
+  }
+
+  void settle() override { optimizer_.catch_up_all(); }
+  WeightView weights() override { return model_.weight_view(); }
+
+  void append_state(std::vector<StateTensor>& tensors) override {
+    append_model(tensors);
+    optimizer_.append_state(tensors);
+  }
+
+  void restore(const Checkpoint& checkpoint) override {
+    streams_ = checkpoint.state.streams;
+    std::vector<StateTensor> tensors;
+    append_model(tensors);
+    checkpoint.restore(tensors);
+    optimizer_.restore(checkpoint);
+  }
+
+ private:
+  // Parameters and carried states.
+  void append_model(std::vector<StateTensor>& tensors) {
+    for (const Parameter& parameter : model_.parameters()) {
+      tensors.push_back({"parameter." + parameter.name, DType::f32, parameter.shape, parameter.value.data()});
+    }
+    if (streams_ == 0) return;
+    const std::span<float> carried = model_.carried_state(streams_);
+    tensors.push_back({"carried_state", DType::f32, {streams_, model_.shape().state_size()}, carried.data()});
+  }
+
+  TrainingModel model_;
+  Optimizer optimizer_;
+  int64_t streams_ = 0;  // rows of the carried states; 0 before the first step
+  std::deque<StepResult> results_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingEngine> make_cpu_engine(const Config& config, ModelShape shape, HeadLayout layout,
+                                                ThreadPool& pool) {
+  return std::make_unique<CpuEngine>(config, std::move(shape), std::move(layout), pool);
+}
+
+}  // namespace hsm
