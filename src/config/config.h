@@ -105,8 +105,10 @@ struct TrainConfig {
   std::string context = "stream";       ///< stream | sentence
   std::string loss_reduction = "mean";  ///< mean | sum_over_time
   ScheduleConfig schedule;
-  double clip_norm = 0;  ///< 0: none
-  std::string precision = "fp32";
+  double clip_norm = 0;            ///< 0: none
+  std::string precision = "fp32";  ///< fp32 | tf32 | bf16 | fp16
+  int64_t micro_batches = 1;       ///< groups of streams that a window is worked through in
+  int64_t head_chunk = 0;          ///< tokens that the head works on at a time; 0: all
   uint64_t seed = 1;
   IntervalConfig validate_every{1, 0, 0};
   IntervalConfig checkpoint_every{1, 0, 10};

@@ -156,7 +156,15 @@ void describe(SectionBuilder<TrainConfig>& s) {
   s.section("schedule", &TrainConfig::schedule, "How the learning rate changes.", describe);
   s.value("clip_norm", &TrainConfig::clip_norm, non_negative(),
           "Gradients whose norm over all parameters is larger are scaled down to this norm. 0: never.");
-  s.value("precision", &TrainConfig::precision, ChoiceKind{{"fp32"}}, "Arithmetic of the matrix products.");
+  s.value("precision", &TrainConfig::precision, ChoiceKind{{"fp32", "tf32", "bf16", "fp16"}},
+          "Arithmetic of the matrix products. All but fp32 need a GPU; sums and the weights themselves have "
+          "32 bits with each. With fp16 the loss is scaled, by a factor that is found on the way.");
+  s.value("micro_batches", &TrainConfig::micro_batches, between(1, kWidest),
+          "To save memory, the batch is worked through in so many groups of streams, one after the other. "
+          "The gradient is the same within rounding.");
+  s.value("head_chunk", &TrainConfig::head_chunk, at_least(0),
+          "To save memory, the head works on so many words of a window at a time. 0: all. The gradient is "
+          "the same within rounding.");
   s.value("seed", &TrainConfig::seed, SeedKind{}, "Every random choice comes from it.");
   s.section("validate_every", &TrainConfig::validate_every,
             "When validation runs: after so many epochs, steps or minutes, whichever comes first. Units "

@@ -41,8 +41,8 @@ void apply_dropout(const DropoutShape& shape, double probability, bool locked, c
   pool.run((rows + kRowTile - 1) / kRowTile, [&](int64_t tile, int) {
     for (int64_t row = tile * kRowTile; row < std::min(rows, (tile + 1) * kRowTile); ++row) {
       const auto time = static_cast<uint64_t>(locked ? 0 : row / shape.streams);
-      drop_row(mask, time, static_cast<uint64_t>(row % shape.streams), shape.units,
-               values + row * shape.units);
+      const int64_t stream = shape.first_stream + row % shape.streams;
+      drop_row(mask, time, static_cast<uint64_t>(stream), shape.units, values + row * shape.units);
     }
   });
 }

@@ -20,6 +20,7 @@ struct DropoutShape {
   int64_t times = 0;
   int64_t streams = 0;
   int64_t units = 0;
+  int64_t first_stream = 0;  ///< where these streams stand among those of the whole window
 };
 
 /// Inverted dropout in place: each value is multiplied by 0 with `probability` (to 2^-16), else by

@@ -63,8 +63,9 @@ class KernelRecurrentStack final : public RecurrentStack {
   void drop(size_t layer, float* values) {
     const kernels::DropoutKey key{pass_.dropout.seed, Purpose::dropout_hidden, pass_.dropout.step,
                                   static_cast<int64_t>(layer)};
-    kernels::apply_dropout({pass_.steps, pass_.streams, shape_.layer_input(layer)}, pass_.dropout.probability,
-                           pass_.dropout.locked, key, values, pool_);
+    kernels::apply_dropout(
+        {pass_.steps, pass_.streams, shape_.layer_input(layer), pass_.dropout.first_stream},
+        pass_.dropout.probability, pass_.dropout.locked, key, values, pool_);
   }
 
   ModelShape shape_;

@@ -15,6 +15,7 @@ struct HiddenDropout {
   bool locked = false;
   uint64_t seed = 0;
   int64_t step = 0;
+  int64_t first_stream = 0;  ///< of this pass among the window's streams
 };
 
 /// One window through the recurrent layers. Buffers belong to the caller and stay until backward().

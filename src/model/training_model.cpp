@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/random.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/gemm.h"
 #include "kernels/head.h"
+#include "model/gradient_sum.h"
 
 namespace hsm {
 namespace {
@@ -83,23 +85,50 @@ struct TrainingModel::Impl {
     }
   }
 
+  void cut(const StepPieces& how) {
+    pieces = how;
+    std::vector<std::span<float>> dense;
+    for (const Parameter& parameter : parameters) {
+      if (parameter.rows == nullptr) dense.push_back(parameter.gradient);
+    }
+    std::vector<kernels::RowGradients<float>*> rows{&tied_gradient};
+    if (!shape.tied) rows = {&embedding_gradient, &word_gradient};
+    window_sum.emplace(std::move(dense), std::move(rows), pool);
+    head_sum.emplace(std::vector<std::span<float>>{gradients[head_word + 2], gradients[head_word + 3]},
+                     std::vector{&word_gradient}, pool);
+  }
+
   // ---- one window ----
 
   double step(const Batch& batch, const StepPosition& position, float scale) {
+    const std::span<float> states = carried(batch.streams);
+    if (batch.starts) std::ranges::fill(states, 0.0F);
+    if (pieces.micro_batches == 1) return run(batch, 0, position, scale);
+    const auto groups = group_streams(batch.streams, pieces.micro_batches);
+    double loss = 0;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      loss += run(part_of(batch, groups[i]), groups[i].first, position, scale);
+      i + 1 < groups.size() ? window_sum->add() : window_sum->finish();
+    }
+    return loss;
+  }
+
+  // All streams of `batch`, the first of which is the window's `first`.
+  double run(const Batch& batch, int64_t first, const StepPosition& position, float scale) {
     tokens = batch.steps * batch.streams;
     streams = batch.streams;
+    first_stream = first;
     steps = batch.steps;
     look_up(batch, position);
     drop(Purpose::dropout_input, dropout.input, shape.embedding, position, inputs);
 
-    if (batch.starts) std::ranges::fill(carried(streams), 0.0F);
     sized(outputs, tokens * shape.hidden.back());
     stack->forward({steps,
                     streams,
                     inputs.data(),
-                    carried(streams).data(),
+                    state.data() + first * shape.state_size(),
                     outputs.data(),
-                    {dropout.hidden, dropout.locked, seed, position.step}});
+                    {dropout.hidden, dropout.locked, seed, position.step, first}});
     drop(Purpose::dropout_output, dropout.output, shape.hidden.back(), position, outputs);
 
     const double loss = head(scale);
@@ -147,7 +176,7 @@ struct TrainingModel::Impl {
   // Forward and backward alike: the mask is a function of the position.
   void drop(Purpose purpose, double probability, int64_t width, const StepPosition& position,
             Buffer& buffer) {
-    kernels::apply_dropout({steps, streams, width}, probability, dropout.locked,
+    kernels::apply_dropout({steps, streams, width, first_stream}, probability, dropout.locked,
                            {seed, purpose, position.step, 0}, buffer.data(), pool);
   }
 
@@ -164,14 +193,27 @@ struct TrainingModel::Impl {
       input = projected.data();
     }
     sized(head_input_gradient, tokens * shape.head_dim());
+    const int64_t chunk = pieces.head_chunk == 0 ? tokens : pieces.head_chunk;
+    if (tokens <= chunk) return head_tokens(input, 0, tokens, scale);
+    double loss = 0;
+    for (int64_t first = 0; first < tokens; first += chunk) {
+      loss += head_tokens(input, first, std::min(chunk, tokens - first), scale);
+      first + chunk < tokens ? head_sum->add() : head_sum->finish();
+    }
+    return loss;
+  }
+
+  double head_tokens(const float* input, int64_t first, int64_t count, float scale) {
     const kernels::HeadShape head_shape{layout.words(), layout.shortlist(), shape.head_dim(),
                                         layout.cluster_offsets, layout.cluster_of_row};
     const kernels::HeadWeights<float> weights{values[head_word].data(), values[head_word + 1].data(),
                                               values[head_word + 2].data(), values[head_word + 3].data()};
-    const kernels::HeadGradients<float> head_gradients{head_input_gradient.data(), &word_gradient,
-                                                       gradients[head_word + 2].data(),
+    const kernels::HeadGradients<float> head_gradients{head_input_gradient.data() + first * shape.head_dim(),
+                                                       &word_gradient, gradients[head_word + 2].data(),
                                                        gradients[head_word + 3].data()};
-    return kernels::head_loss(head_shape, weights, input, std::span<const int64_t>(target_rows), scale,
+    const std::span<const int64_t> targets(target_rows);
+    return kernels::head_loss(head_shape, weights, input + first * shape.head_dim(),
+                              targets.subspan(static_cast<size_t>(first), static_cast<size_t>(count)), scale,
                               &head_gradients, head_workspace, pool);
   }
 
@@ -206,10 +248,14 @@ struct TrainingModel::Impl {
   size_t head_word = 0;  // head.word.weight, then its bias, head.cluster.weight and its bias
   std::unique_ptr<RecurrentStack> stack;
   Buffer state;
+  StepPieces pieces;
+  std::optional<GradientSum> window_sum;  // there once steps are cut
+  std::optional<GradientSum> head_sum;
 
   // Of the window at hand; kept only to be used again.
   int64_t tokens = 0;
   int64_t streams = 0;
+  int64_t first_stream = 0;
   int64_t steps = 0;
   std::vector<int64_t> input_rows;
   std::vector<int64_t> target_rows;
@@ -245,6 +291,10 @@ WeightView TrainingModel::weight_view() const {
 
 std::span<float> TrainingModel::carried_state(int64_t streams) {
   return impl_->carried(streams);
+}
+
+void TrainingModel::cut_steps(const StepPieces& pieces) {
+  impl_->cut(pieces);
 }
 
 double TrainingModel::step(const Batch& batch, const StepPosition& position, float scale) {

@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "kernels/row_gradients.h"
 #include "model/inference_model.h"
+#include "model/micro_batch.h"
 #include "model/model_shape.h"
 #include "model/recurrent_stack.h"
 #include "text/batches.h"
@@ -54,6 +55,9 @@ class TrainingModel {
 
   /// Recurrent states carried between windows, [streams, state_size].
   [[nodiscard]] std::span<float> carried_state(int64_t streams);
+
+  /// How the steps to come are cut; whole at first.
+  void cut_steps(const StepPieces& pieces);
 
   /// One window: the sum of its losses (natural logarithm), and the gradients of `scale` times that sum.
   double step(const Batch& batch, const StepPosition& position, float scale);

@@ -14,7 +14,9 @@ class CpuEngine final : public TrainingEngine {
  public:
   CpuEngine(const Config& config, ModelShape shape, HeadLayout layout, ThreadPool& pool)
       : model_(config.model, std::move(shape), std::move(layout), config.train.seed, pool),
-        optimizer_(config.train.optimizer, config.train.clip_norm, model_.parameters(), pool) {}
+        optimizer_(config.train.optimizer, config.train.clip_norm, model_.parameters(), pool) {
+    model_.cut_steps({config.train.micro_batches, config.train.head_chunk});
+  }
 
   [[nodiscard]] const ModelShape& shape() const noexcept override { return model_.shape(); }
   [[nodiscard]] const HeadLayout& layout() const noexcept override { return model_.layout(); }

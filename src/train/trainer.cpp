@@ -85,6 +85,10 @@ Outcome train_in(const RunDirectory& directory, const Config& config, bool resum
 Outcome train(const Config& config, bool resume, const TrainingRequests& requests,
               const TrainingEngineFactory& make_engine) {
   kernels::check_device(config.runtime.device);
+  if (config.train.precision != "fp32") {
+    throw UsageError("train.precision: \"" + config.train.precision +
+                     "\" given, but training runs on the CPU, which computes in fp32");
+  }
   const RunDirectory directory(config.output.directory);
   if (!resume && directory.holds_run()) {
     throw UsageError(directory.path().string() +

@@ -219,6 +219,35 @@ TEST(Trainer, TheNumberOfThreadsChangesNothing) {
   EXPECT_EQ(one.result(), three.result());
 }
 
+TEST(Trainer, StepsInPiecesTrainTheSameModelWithinRounding) {
+  TinyRun whole;
+  whole.config.model.dropout.output = 0.25;
+  whole.train();
+  const double expected = whole.events("done")[0]["test_perplexity"];
+  const auto train_with = [&](auto change) {
+    TinyRun pieces;
+    pieces.config.model.dropout.output = 0.25;
+    change(pieces.config.train);
+    pieces.train();
+    EXPECT_NEAR(pieces.events("done")[0]["test_perplexity"], expected, 1e-4 * expected);
+    EXPECT_NE(read_file(pieces.model()), read_file(whole.model()));  // sums in another order round otherwise
+  };
+  train_with([](TrainConfig& train) { train.micro_batches = 2; });
+  train_with([](TrainConfig& train) { train.head_chunk = 7; });
+}
+
+TEST(Trainer, OnTheCpuOtherPrecisionsThanFp32AreRefused) {
+  TinyRun run;
+  run.config.train.precision = "bf16";
+  try {
+    run.train();
+    FAIL() << "bf16 was accepted";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("train.precision: \"bf16\""), std::string::npos) << error.what();
+  }
+  EXPECT_FALSE(std::filesystem::exists(run.path()));
+}
+
 TEST(Trainer, DivergenceKeepsTheLastGoodCheckpoint) {
   TinyRun run;
   run.config.train.clip_norm = 0;

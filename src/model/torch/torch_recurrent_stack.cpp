@@ -71,8 +71,9 @@ class TorchRecurrentStack final : public RecurrentStack {
     key.purpose = Purpose::dropout_hidden;
     key.step = pass.dropout.step;
     key.layer = static_cast<int64_t>(layer);
-    kernels::apply_dropout({pass.steps, pass.streams, shape_.layer_input(layer)}, pass.dropout.probability,
-                           pass.dropout.locked, key, mask.mutable_data_ptr<float>(), pool_);
+    kernels::apply_dropout({pass.steps, pass.streams, shape_.layer_input(layer), pass.dropout.first_stream},
+                           pass.dropout.probability, pass.dropout.locked, key, mask.mutable_data_ptr<float>(),
+                           pool_);
     return x * mask;
   }
 
