@@ -82,6 +82,18 @@ void add_output(CLI::App& app, std::string& path) {
   app.add_option("-o,--output", path, "File for the results instead of standard output")->type_name("FILE");
 }
 
+void add_bad_lines(CLI::App& app, BadLines& bad_lines) {
+  app.add_option_function<std::string>(
+         "--on-bad-line",
+         [&bad_lines](const std::string& name) {
+           bad_lines = name == "report" ? BadLines::report : BadLines::error;
+         },
+         "error: a malformed line ends the run; report: an answer says what is wrong, and the run goes on")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"error", "report"}))
+      ->default_str("error");
+}
+
 void add_format(CLI::App& app, std::string& format, const std::vector<std::string>& names) {
   app.add_option("--format", format, "How results are written")
       ->type_name("FORMAT")

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "text/lines.h"
 
 namespace hsm::cli {
 
@@ -52,6 +53,9 @@ void add_memory_budget(CLI::App& app, std::optional<uint64_t>& bytes, const std:
 
 /// --output FILE: `path` should be "-" (standard output) before.
 void add_output(CLI::App& app, std::string& path);
+
+/// --on-bad-line error|report.
+void add_bad_lines(CLI::App& app, BadLines& bad_lines);
 
 /// --format, one of `names`; `format` holds the default.
 void add_format(CLI::App& app, std::string& format, const std::vector<std::string>& names);

@@ -4,11 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "base/progress.h"
-#include "base/size.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/reading_progress.h"
 #include "eval/line_scorer.h"
 #include "eval/score_report.h"
 #include "model/model_directory.h"
@@ -52,29 +51,6 @@ ReportOptions report_options(const Options& options, Context context, bool sever
   report.several_files = several_files;
   return report;
 }
-
-/// How much of a regular file has been read, on a terminal that doesn't show the results themselves.
-class ReadingProgress {
- public:
-  explicit ReadingProgress(bool results_on_terminal) : shown_(!results_on_terminal), line_(STDERR_FILENO) {}
-
-  void start(const std::string& path) {
-    std::error_code not_regular;
-    total_ = path == "-" ? 0 : std::filesystem::file_size(path, not_regular);
-    if (not_regular) total_ = 0;
-  }
-  void draw(const LineReader& reader) {
-    if (!shown_ || total_ == 0 || !line_.active() || !line_.due()) return;
-    const double fraction = static_cast<double>(reader.bytes_read()) / static_cast<double>(total_);
-    line_.draw(fraction, reader.name(), format_count(reader.line_number()) + " lines");
-  }
-  void clear() noexcept { line_.clear(); }
-
- private:
-  bool shown_;
-  uint64_t total_ = 0;
-  ProgressLine line_;
-};
 
 CorpusScore score_file(const std::string& path, LineScorer& scorer, const ScoreReport& report, Output& out,
                        ReadingProgress& progress) {

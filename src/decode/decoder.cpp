@@ -10,6 +10,7 @@
 #include "decode/arena.h"
 #include "decode/beam_search.h"
 #include "decode/expander.h"
+#include "decode/network_search.h"
 #include "decode/next_words.h"
 #include "decode/row_batch.h"
 #include "decode/sampling.h"
@@ -28,6 +29,8 @@ constexpr int64_t kUsefulExpansions = 2048;
 int64_t rows_per_input(const DecoderSettings& settings) {
   if (const auto* beam = std::get_if<BeamOptions>(&settings.task)) return beam->beam;
   if (const auto* sampling = std::get_if<SamplingOptions>(&settings.task)) return sampling->samples;
+  if (const auto* network = std::get_if<NetworkOptions>(&settings.task))
+    return NetworkSearch::rows_per_input(*network);
   return 1;
 }
 
@@ -72,6 +75,20 @@ void check(const SamplingOptions& options) {
   check(options.length);
 }
 
+void check(const NetworkOptions& options) {
+  check_range("--beam", options.beam, 1, kWidestBeam);
+  check_range("--nbest", options.nbest, 1, options.beam);
+  check_range("--max-positions", options.max_positions, 1, kMostPositions);
+  check_number("--lm-weight", options.lm_weight, options.lm_weight >= 0 && std::isfinite(options.lm_weight),
+               "a finite number of at least 0");
+  check_number("--word-bonus", options.word_bonus, std::isfinite(options.word_bonus), "a finite number");
+  if (options.beam * options.max_positions > std::numeric_limits<int32_t>::max()) {
+    throw UsageError("--beam " + std::to_string(options.beam) + " with --max-positions " +
+                     std::to_string(options.max_positions) +
+                     ": expected beam x max-positions below 2147483648");
+  }
+}
+
 void check(const NextWordOptions& options) {
   check_range("--next", options.count, 1, std::numeric_limits<int32_t>::max());
 }
@@ -96,7 +113,8 @@ struct Decoder::Workspace {
             int64_t expansions, ThreadPool& pool)
       : arena(std::move(memory)),
         filter(arena, scorer, settings.allowed),
-        rows(arena, scorer, inputs * rows_per_input(settings), pool),
+        rows(arena, scorer, inputs * rows_per_input(settings), pool,
+             std::holds_alternative<NetworkOptions>(settings.task)),
         expander(arena, scorer, expansions),
         strategy(make_strategy(settings, inputs)),
         loop(arena, rows, *strategy, inputs) {}
@@ -112,6 +130,9 @@ struct Decoder::Workspace {
   }
   std::unique_ptr<Strategy> make(const NextWordOptions& options, int64_t inputs) {
     return std::make_unique<NextWords>(arena, options, filter, rows, expander, inputs);
+  }
+  std::unique_ptr<Strategy> make(const NetworkOptions& options, int64_t inputs) {
+    return std::make_unique<NetworkSearch>(arena, options, rows, expander, inputs);
   }
 
   Arena arena;

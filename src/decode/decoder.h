@@ -17,9 +17,10 @@ namespace hsm {
 inline constexpr int64_t kWidestBeam = int64_t{1} << 20;
 inline constexpr int64_t kLongestOutput = 2'000'000'000;
 inline constexpr int64_t kMostInputs = 1024;
+inline constexpr int64_t kMostPositions = 1'000'000;
 
 struct DecoderSettings {
-  std::variant<BeamOptions, SamplingOptions, NextWordOptions> task;
+  std::variant<BeamOptions, SamplingOptions, NextWordOptions, NetworkOptions> task;
   uint64_t memory_budget = uint64_t{256} << 20;  ///< bytes, for all that the search takes
   int64_t batch = 0;                             ///< inputs worked on together, at most; 0: what seems best
   int64_t expansions = 0;                        ///< clusters expanded at a time, at most; 0: what seems best

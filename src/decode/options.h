@@ -26,6 +26,15 @@ struct SamplingOptions {
   LengthOptions length;
 };
 
+/// Paths through a confusion network: score = channel scores + lm_weight · log P + word_bonus · words.
+struct NetworkOptions {
+  int64_t beam = 8;
+  int64_t nbest = 1;  ///< at most the beam
+  double lm_weight = 1;
+  double word_bonus = 0;
+  int64_t max_positions = 1000;  ///< of an input
+};
+
 struct NextWordOptions {
   int64_t count = 10;
   bool exclude_seen = false;  ///< not the words of the prompt

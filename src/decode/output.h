@@ -16,6 +16,7 @@ struct OutputOptions {
   OutputFormat format = OutputFormat::text;
   bool scores = false;    ///< text: columns with log-probability and score
   bool numbered = false;  ///< text: a column with the number of the input line, for blocks of several lines
+  bool networks = false;  ///< inputs are confusion networks: scores have a third column, the channel's
 };
 
 /// Takes finished text, a piece at a time; `block_complete` says that it ends an input's block.
@@ -38,6 +39,20 @@ class ResultWriter : public ResultSink {
     for (size_t i = 0; i < count; ++i) {
       if (i > 0) append(' ');
       append_word(word(hypothesis.tokens[i]));
+      pass_on_when_large();
+    }
+  }
+  /// Appends the text of a path; `append_text` writes each alternative's.
+  template <class AppendText>
+  void append_path(const Prompt& prompt, const NetworkPath& path, const AppendText& append_text) {
+    bool first = true;
+    for (size_t position = 0; position < path.choices.size(); ++position) {
+      const auto& alternatives = prompt.network.positions[position];
+      const std::string& text = alternatives[static_cast<size_t>(path.choices[position])].text;
+      if (text.empty()) continue;
+      if (!first) append(' ');
+      first = false;
+      append_text(text);
       pass_on_when_large();
     }
   }

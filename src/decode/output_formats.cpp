@@ -17,7 +17,7 @@ void TextWriter::append_line_number(const Prompt& prompt) {
 void TextWriter::begin(const Prompt& prompt, int64_t hypotheses) {
   if (hypotheses > 0) return;
   append_line_number(prompt);
-  append(options().scores ? "\t\t\n" : "\n");
+  append(options().scores ? options().networks ? "\t\t\t\n" : "\t\t\n" : "\n");
 }
 
 void TextWriter::hypothesis(const Prompt& prompt, const Hypothesis& hypothesis) {
@@ -29,6 +29,18 @@ void TextWriter::hypothesis(const Prompt& prompt, const Hypothesis& hypothesis) 
     append('\t');
   }
   append_words(hypothesis, [this](const std::string& text) { append(text); });
+  append('\n');
+}
+
+void TextWriter::path(const Prompt& prompt, const NetworkPath& path) {
+  append_line_number(prompt);
+  if (options().scores) {
+    for (const double number : {path.channel, path.log_prob, path.score}) {
+      append_number(number);
+      append('\t');
+    }
+  }
+  append_path(prompt, path, [this](const std::string& text) { append(text); });
   append('\n');
 }
 
@@ -52,10 +64,21 @@ void TextWriter::next_words(const Prompt& prompt, std::span<const Candidate> wor
   end_block();
 }
 
+void TextWriter::bad_line(const Prompt& prompt) {
+  begin(prompt, 0);
+  end_block();
+}
+
 // ---- jsonl
 
 void JsonLinesWriter::append_prompt(const Prompt& prompt) {
-  append("{\"prompt\":");
+  append('{');
+  if (!prompt.id.empty()) {
+    append("\"id\":");
+    append(prompt.id);
+    append(',');
+  }
+  append("\"prompt\":");
   append_string(prompt.text);
   append(",\"prompt_oov\":[");
   bool first = true;
@@ -107,6 +130,29 @@ void JsonLinesWriter::hypothesis(const Prompt& /*prompt*/, const Hypothesis& hyp
   append(hypothesis.finished ? "],\"finished\":true}" : "],\"finished\":false}");
 }
 
+void JsonLinesWriter::path(const Prompt& prompt, const NetworkPath& path) {
+  separate(first_hypothesis_);
+  append("{\"text\":\"");
+  append_path(prompt, path, [this](const std::string& text) { append_escaped(text); });
+  append("\",\"score\":");
+  append_number(path.score);
+  append(",\"channel\":");
+  append_number(path.channel);
+  append(",\"logprob\":");
+  append_number(path.log_prob);
+  append(",\"words\":");
+  append_number(path.words);
+  append(",\"oov\":");
+  append_number(path.unknown);
+  append(",\"choices\":[");
+  bool first = true;
+  for (const int32_t choice : path.choices) {
+    separate(first);
+    append_number(int64_t{choice});
+  }
+  append("]}");
+}
+
 void JsonLinesWriter::end(const Prompt& /*prompt*/) {
   append("]}\n");
   end_block();
@@ -130,6 +176,15 @@ void JsonLinesWriter::next_words(const Prompt& prompt, std::span<const Candidate
   end_block();
 }
 
+void JsonLinesWriter::bad_line(const Prompt& prompt) {
+  append("{\"line\":");
+  append_number(prompt.number + 1);
+  append(",\"error\":");
+  append_string(prompt.error);
+  append("}\n");
+  end_block();
+}
+
 // ---- moses
 
 void MosesWriter::begin(const Prompt& /*prompt*/, int64_t /*hypotheses*/) {}
@@ -145,9 +200,24 @@ void MosesWriter::hypothesis(const Prompt& prompt, const Hypothesis& hypothesis)
   append('\n');
 }
 
+void MosesWriter::path(const Prompt& prompt, const NetworkPath& path) {
+  append_number(prompt.number);
+  append(" ||| ");
+  append_path(prompt, path, [this](const std::string& text) { append_field(text); });
+  append(" ||| channel= ");
+  append_number(path.channel);
+  append(" logprob= ");
+  append_number(path.log_prob);
+  append(" words= ");
+  append_number(path.words);
+  append(" ||| ");
+  append_number(path.score);
+  append('\n');
+}
+
 // A word must not look like the separator.
-void MosesWriter::append_field(const std::string& text) {
-  if (text.find("|||") == std::string::npos) return append(text);
+void MosesWriter::append_field(std::string_view text) {
+  if (text.find("|||") == std::string_view::npos) return append(text);
   for (const char character : text) {
     if (character == '|') {
       append("&#124;");
@@ -163,6 +233,11 @@ void MosesWriter::end(const Prompt& /*prompt*/) {
 
 void MosesWriter::next_words(const Prompt& /*prompt*/, std::span<const Candidate> /*words*/) {
   throw std::logic_error("best next words have no moses format");
+}
+
+// Numbers tell which inputs have no lines.
+void MosesWriter::bad_line(const Prompt& /*prompt*/) {
+  end_block();
 }
 
 }  // namespace hsm

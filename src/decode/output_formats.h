@@ -8,8 +8,10 @@ class TextWriter : public ResultWriter {
   using ResultWriter::ResultWriter;
   void begin(const Prompt& prompt, int64_t hypotheses) override;
   void hypothesis(const Prompt& prompt, const Hypothesis& hypothesis) override;
+  void path(const Prompt& prompt, const NetworkPath& path) override;
   void end(const Prompt& prompt) override;
   void next_words(const Prompt& prompt, std::span<const Candidate> words) override;
+  void bad_line(const Prompt& prompt) override;
 
  private:
   void append_line_number(const Prompt& prompt);
@@ -20,8 +22,10 @@ class JsonLinesWriter : public ResultWriter {
   using ResultWriter::ResultWriter;
   void begin(const Prompt& prompt, int64_t hypotheses) override;
   void hypothesis(const Prompt& prompt, const Hypothesis& hypothesis) override;
+  void path(const Prompt& prompt, const NetworkPath& path) override;
   void end(const Prompt& prompt) override;
   void next_words(const Prompt& prompt, std::span<const Candidate> words) override;
+  void bad_line(const Prompt& prompt) override;
 
  private:
   void append_prompt(const Prompt& prompt);
@@ -38,11 +42,13 @@ class MosesWriter : public ResultWriter {
   using ResultWriter::ResultWriter;
   void begin(const Prompt& prompt, int64_t hypotheses) override;
   void hypothesis(const Prompt& prompt, const Hypothesis& hypothesis) override;
+  void path(const Prompt& prompt, const NetworkPath& path) override;
   void end(const Prompt& prompt) override;
   void next_words(const Prompt& prompt, std::span<const Candidate> words) override;
+  void bad_line(const Prompt& prompt) override;
 
  private:
-  void append_field(const std::string& text);
+  void append_field(std::string_view text);
 };
 
 }  // namespace hsm

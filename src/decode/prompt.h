@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "decode/network.h"
+
 namespace hsm {
 
 /// One line of input.
@@ -11,6 +13,9 @@ struct Prompt {
   std::string text;                  ///< as it was written
   std::vector<int32_t> tokens;       ///< ids of its words, without start or end symbol
   std::vector<std::string> unknown;  ///< words that are not in the vocabulary, read as <unk>
+  std::string id;                    ///< what the input calls it, as JSON; empty without a name
+  Network network;                   ///< what may follow, when that is given
+  std::string error;                 ///< what is wrong with the line, when that is reported as its result
 };
 
 /// Where prompts come from, one after another.

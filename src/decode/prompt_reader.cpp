@@ -3,12 +3,11 @@
 #include <utility>
 
 namespace hsm {
-namespace {
 
-// Splits prompt.text; `line` and `words` are scratch.
 void split_prompt(Prompt& prompt, const TextOptions& options, const Vocabulary& vocabulary,
-                  std::string_view name, std::string& line, std::vector<std::string_view>& words) {
-  line = prompt.text;  // may be lower-cased
+                  std::string_view name) {
+  std::string line = prompt.text;  // may be lower-cased
+  std::vector<std::string_view> words;
   split_line(line, options, name, prompt.number + 1, words);
   prompt.tokens.clear();
   prompt.unknown.clear();
@@ -19,16 +18,15 @@ void split_prompt(Prompt& prompt, const TextOptions& options, const Vocabulary& 
   }
 }
 
-}  // namespace
-
-PromptReader::PromptReader(const std::string& path, const TextOptions& options, const Vocabulary& vocabulary)
-    : reader_(path), options_(options), vocabulary_(&vocabulary) {}
+PromptReader::PromptReader(const std::string& path, const TextOptions& options, const Vocabulary& vocabulary,
+                           BadLines bad_lines)
+    : reader_(path), options_(options), vocabulary_(&vocabulary), bad_lines_(bad_lines) {}
 
 PromptFeed::Status PromptReader::take(Prompt& prompt, bool wait) {
   if (!wait && !reader_.line_ready()) return Status::none_yet;
   if (!reader_.next(prompt.text)) return Status::end;
   prompt.number = count_++;
-  split_prompt(prompt, options_, *vocabulary_, reader_.name(), line_, words_);
+  take_line(prompt, bad_lines_, [&] { split_prompt(prompt, options_, *vocabulary_, reader_.name()); });
   return Status::ready;
 }
 
@@ -40,9 +38,7 @@ PromptFeed::Status PromptList::take(Prompt& prompt, bool /*wait*/) {
   if (next_ == texts_.size()) return Status::end;
   prompt.number = static_cast<int64_t>(next_);
   prompt.text = texts_[next_++];
-  std::string line;
-  std::vector<std::string_view> words;
-  split_prompt(prompt, options_, *vocabulary_, "prompt", line, words);
+  split_prompt(prompt, options_, *vocabulary_, "prompt");
   return Status::ready;
 }
 

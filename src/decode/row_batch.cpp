@@ -18,7 +18,7 @@ int64_t piece_rows(int64_t rows, int threads) {
 
 }  // namespace
 
-RowBatch::RowBatch(Arena& arena, const Scorer& scorer, int64_t max_rows, ThreadPool& pool)
+RowBatch::RowBatch(Arena& arena, const Scorer& scorer, int64_t max_rows, ThreadPool& pool, bool carries)
     : scorer_(&scorer),
       pool_(&pool),
       state_size_(scorer.state_size()),
@@ -28,7 +28,9 @@ RowBatch::RowBatch(Arena& arena, const Scorer& scorer, int64_t max_rows, ThreadP
       scratch_size_(scorer.scratch_size(max_piece_)),
       states_{arena.take<float>(max_rows * state_size_, "states"),
               arena.take<float>(max_rows * state_size_, "states")},
-      head_(arena.take<float>(max_rows * head_size_, "head inputs")),
+      carries_(carries),
+      heads_{arena.take<float>(max_rows * head_size_, "head inputs"),
+             arena.take<float>(carries ? max_rows * head_size_ : 0, "head inputs")},
       root_(arena.take<float>(max_rows * root_size_, "root scores")),
       scratch_(arena.take<float>(scratch_size_ * pool.threads(), "layer scratch")),
       tokens_(arena.take<int32_t>(max_rows, "rows")) {}
@@ -52,6 +54,8 @@ void RowBatch::for_pieces(int64_t rows, const Body& body) {
 
 void RowBatch::step(std::span<const RowSource> sources, int64_t scored) {
   float* next = spare_states().data();
+  const float* heads = heads_[head_].data();
+  if (carries_) head_ = 1 - head_;
   for (size_t i = 0; i < sources.size(); ++i) {
     float* to = next + static_cast<int64_t>(i) * state_size_;
     if (sources[i].row == kZeroState) {
@@ -60,16 +64,34 @@ void RowBatch::step(std::span<const RowSource> sources, int64_t scored) {
       std::copy_n(states_[current_].data() + sources[i].row * state_size_, state_size_, to);
     }
     tokens_[i] = sources[i].token;
+    if (sources[i].token == kCarried) {
+      std::copy_n(heads + sources[i].row * head_size_, head_size_,
+                  heads_[head_].data() + static_cast<int64_t>(i) * head_size_);
+    }
   }
   feed(spare_states(), tokens_.first(sources.size()), scored);
   current_ = 1 - current_;
 }
 
+// Rows that are carried stand between runs of others.
+void RowBatch::advance(std::span<const int32_t> tokens, float* states, float* heads, float* scratch) const {
+  const auto is_carried = [](int32_t token) { return token == kCarried; };
+  for (auto first = tokens.begin(); first != tokens.end();) {
+    first = std::find_if_not(first, tokens.end(), is_carried);
+    const auto end = std::find_if(first, tokens.end(), is_carried);
+    const int64_t row = first - tokens.begin();
+    if (first != end) {
+      scorer_->advance({first, end}, states + row * state_size_, heads + row * head_size_, scratch);
+    }
+    first = end;
+  }
+}
+
 void RowBatch::feed(std::span<float> states, std::span<const int32_t> tokens, int64_t scored) {
   for_pieces(static_cast<int64_t>(tokens.size()), [&](int64_t first, int64_t rows, int worker) {
-    float* head = head_.data() + first * head_size_;
-    scorer_->advance(tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
-                     states.data() + first * state_size_, head, scratch_.data() + worker * scratch_size_);
+    float* head = heads_[head_].data() + first * head_size_;
+    advance(tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
+            states.data() + first * state_size_, head, scratch_.data() + worker * scratch_size_);
     const int64_t to_score = std::clamp<int64_t>(scored - first, 0, rows);
     if (to_score > 0) scorer_->root(head, to_score, root_.data() + first * root_size_);
   });

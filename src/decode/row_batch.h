@@ -10,17 +10,19 @@ namespace hsm {
 
 /// One row of the next step: the state it goes on from, and the token it is fed.
 struct RowSource {
-  int32_t row = 0;  ///< of the current states, or kZeroState
-  int32_t token = 0;
+  int32_t row = 0;    ///< of the current states, or kZeroState
+  int32_t token = 0;  ///< or kCarried
 };
 inline constexpr int32_t kZeroState = -1;
+inline constexpr int32_t kCarried = -1;  ///< no token: the row stays as it is, moved to its new place
 
 /// The model's side of a step. There are two state buffers: step() gathers the rows that go on from the
 /// current one into the other, feeds them there, and the buffers swap roles, so nothing of a step outlives
 /// the next.
 class RowBatch {
  public:
-  RowBatch(Arena& arena, const Scorer& scorer, int64_t max_rows, ThreadPool& pool);
+  /// With `carries`, rows may be carried over a step.
+  RowBatch(Arena& arena, const Scorer& scorer, int64_t max_rows, ThreadPool& pool, bool carries = false);
 
   /// Makes the rows' states, and root log-probabilities of the first `scored` of them. DataError when the
   /// model's scores are not numbers.
@@ -29,7 +31,7 @@ class RowBatch {
   /// States of the last step's rows.
   [[nodiscard]] std::span<const float> state(int64_t row) const;
   /// Of the last scored rows: what the head reads, and [shortlist + clusters] log-probabilities.
-  [[nodiscard]] const float* head(int64_t row) const { return head_.data() + row * head_size_; }
+  [[nodiscard]] const float* head(int64_t row) const { return heads_[head_].data() + row * head_size_; }
   [[nodiscard]] std::span<const float> root(int64_t row) const;
 
   /// States that the next step() overwrites: room for a pass of another kind between two steps, which
@@ -45,6 +47,7 @@ class RowBatch {
   /// Calls body(first row, rows, worker) for pieces of `rows` rows, in parallel when they are many.
   template <class Body>
   void for_pieces(int64_t rows, const Body& body);
+  void advance(std::span<const int32_t> tokens, float* states, float* heads, float* scratch) const;
 
   const Scorer* scorer_;
   ThreadPool* pool_;
@@ -55,7 +58,9 @@ class RowBatch {
   int64_t scratch_size_;
   std::span<float> states_[2];
   int current_ = 0;
-  std::span<float> head_;
+  bool carries_;
+  std::span<float> heads_[2];  ///< the second only where rows are carried: they swap roles like the states
+  int head_ = 0;
   std::span<float> root_;
   std::span<float> scratch_;
   std::span<int32_t> tokens_;

@@ -44,10 +44,10 @@ void StepLoop::fill(PromptFeed& feed) {
       feed_ended_ = true;
     }
     if (feed_ended_) return;
-    slot.phase = Phase::prompt;
+    slot.phase = slot.prompt.error.empty() ? Phase::prompt : Phase::done;
     slot.fed = 0;
     slot.row = kZeroState;
-    begin_if_fed(next_input_ % static_cast<int64_t>(slots_.size()));
+    if (slot.phase == Phase::prompt) begin_if_fed(next_input_ % static_cast<int64_t>(slots_.size()));
     ++next_input_;
     ++inputs_;
   }
@@ -63,7 +63,11 @@ void StepLoop::begin_if_fed(int64_t index) {
 void StepLoop::write_finished(ResultSink& sink) {
   while (next_output_ < next_input_ && slot_of(next_output_).phase == Phase::done) {
     Slot& slot = slot_of(next_output_);
-    strategy_->write(next_output_ % static_cast<int64_t>(slots_.size()), slot.prompt, sink);
+    if (slot.prompt.error.empty()) {
+      strategy_->write(next_output_ % static_cast<int64_t>(slots_.size()), slot.prompt, sink);
+    } else {
+      sink.bad_line(slot.prompt);
+    }
     slot.phase = Phase::free;
     ++next_output_;
   }

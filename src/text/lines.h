@@ -35,6 +35,12 @@ class LineReader {
   std::unique_ptr<State> state_;
 };
 
+/// What becomes of a line of input that is malformed.
+enum class BadLines {
+  error,   ///< it ends the input
+  report,  ///< an answer takes its place that says what is wrong, and the input goes on
+};
+
 /// How text becomes words; kept in a model's configuration and used again for scoring and prompts.
 struct TextOptions {
   bool lowercase = false;

@@ -246,6 +246,51 @@ TEST_F(Decode, AMalformedLineIsExitCode3AfterTheAnswersBeforeIt) {
   EXPECT_THAT(outcome.err, HasSubstr("standard input:3"));
 }
 
+TEST_F(Decode, ABadLineCanBeReportedAndTheOthersAnswered) {
+  const std::string input = "the\nbad \xff line\nthe </s> cat\n\n";
+  const Outcome outcome = run({"--on-bad-line", "report", "--format", "jsonl"}, input);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto answers = split(outcome.out);
+  ASSERT_EQ(answers.size(), 4);
+  EXPECT_EQ(Json::parse(answers[0])["prompt"], "the");
+  EXPECT_EQ(Json::parse(answers[1])["line"], 2);
+  EXPECT_THAT(Json::parse(answers[1])["error"].get<std::string>(), HasSubstr("standard input:2: "));
+  EXPECT_THAT(Json::parse(answers[2])["error"].get<std::string>(), HasSubstr("</s>"));
+  EXPECT_EQ(Json::parse(answers[3])["prompt"], "");
+  EXPECT_THAT(outcome.err, HasSubstr("standard input:3: "));
+  EXPECT_EQ(split(run({"--on-bad-line", "report"}, input).out).size(), 4);
+}
+
+TEST_F(Decode, ChoosesAmongCandidatesWithTheScoresThatScoreGives) {
+  const std::string input =
+      R"({"id":"u1","positions":[[{"text":"the","score":-0.5},{"text":"a","score":-1}],[{"text":"","score":-2},{"text":"cat sat","score":-1},"zebra"]]})"
+      "\n"
+      R"({"positions":[]})"
+      "\n";
+  const auto blocks = objects(
+      {"--candidates", "-", "--beam", "9", "--nbest", "9", "--lm-weight", "0.5", "--word-bonus", "0.1"},
+      input);
+  ASSERT_EQ(blocks.size(), 2);
+  EXPECT_EQ(blocks[0]["id"], "u1");
+  ASSERT_EQ(blocks[0]["hypotheses"].size(), 6);
+  std::string texts;
+  for (const Json& path : blocks[0]["hypotheses"]) texts += path["text"].get<std::string>() + "\n";
+  const auto scores = scored(texts);
+  for (size_t i = 0; i < 6; ++i) {
+    const Json& path = blocks[0]["hypotheses"][i];
+    double sum = 0;
+    for (const Json& log_prob : scores[i]["logprobs"]) sum += log_prob.get<double>();
+    EXPECT_EQ(path["logprob"].get<double>(), sum) << path;
+    EXPECT_EQ(path["oov"], scores[i]["oov"].size());
+    EXPECT_DOUBLE_EQ(path["score"].get<double>(),
+                     path["channel"].get<double>() + 0.5 * sum + 0.1 * path["words"].get<double>());
+    EXPECT_LE(path["score"], blocks[0]["hypotheses"][i == 0 ? 0 : i - 1]["score"]);
+  }
+  ASSERT_EQ(blocks[1]["hypotheses"].size(), 1);
+  EXPECT_EQ(blocks[1]["hypotheses"][0]["text"], "");
+  EXPECT_EQ(lines({"--candidates", "-", "--scores"}, input).size(), 2);
+}
+
 TEST_F(Decode, NoInputIsNoOutputAndAWarning) {
   const Outcome outcome = run({"--beam", "2"}, "");
   EXPECT_EQ(outcome.code, 0);

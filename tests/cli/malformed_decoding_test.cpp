@@ -26,7 +26,40 @@ TEST(Malformed, Decodings) {
       decode("temperature of nothing", 2, {"--temperature"}, {"--sample", "1", "--temperature", "0"}),
       decode("input that is not there", 3, {"@/none.txt"}, {"--input", "@/none.txt"}),
       decode("prompt that is not UTF-8", 3, {"standard input:1", "UTF-8"}, {}, "\xff\n"),
+      decode("unknown way with bad lines", 2, {"--on-bad-line", "skip"}, {"--on-bad-line", "skip"}),
       decode("end of sentence in a prompt", 3, {"standard input:1", "</s>"}, {}, "the </s> cat\n"),
+  });
+}
+
+Malformed network(const std::string& name, int code, std::vector<std::string> places, const std::string& line,
+                  std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"--candidates", "-"});
+  return decode(name, code, std::move(places), more, line + "\n");
+}
+
+TEST(Malformed, Candidates) {
+  expect_refusals({
+      network("line that is no JSON", 3, {"standard input:1", "JSON"}, "the cat"),
+      network("line that is no object", 3, {"standard input:1", "object"}, "[[\"the\"]]"),
+      network("no positions", 3, {"standard input:1", "positions: missing"}, "{}"),
+      network("position without alternatives", 3, {"standard input:1", "positions[0]"},
+              "{\"positions\":[[]]}"),
+      network("alternative without a score", 3, {"standard input:1", "positions[0][0].score"},
+              "{\"positions\":[[{\"text\":\"the\"}]]}"),
+      network("score that is no number", 3, {"standard input:1", "positions[0][0].score", "\"high\""},
+              "{\"positions\":[[{\"text\":\"the\",\"score\":\"high\"}]]}"),
+      network("end of sentence in an alternative", 3, {"standard input:1", "</s>"},
+              "{\"positions\":[[\"a </s> b\"]]}"),
+      network("too many positions", 3, {"standard input:1", "at most 1", "--max-positions"},
+              "{\"positions\":[[\"a\"],[\"b\"]]}", {"--max-positions", "1"}),
+      network("no room for a position", 2, {"--max-positions 0"}, "{}", {"--max-positions", "0"}),
+      network("negative weight of the model", 2, {"--lm-weight -1"}, "{}", {"--lm-weight", "-1"}),
+      network("bonus that is no number", 2, {"--word-bonus", "much"}, "{}", {"--word-bonus", "much"}),
+      network("length for paths", 2, {"--max-length"}, "{}", {"--max-length", "9"}),
+      network("budget too small for paths", 4, {"--memory-budget", "at least"}, "{}",
+              {"--memory-budget", "1KiB"}),
+      decode("candidates that are not there", 3, {"@/none.jsonl"}, {"--candidates", "@/none.jsonl"}),
+      decode("weight of the model without candidates", 2, {"--lm-weight"}, {"--lm-weight", "1"}),
   });
 }
 

@@ -42,8 +42,12 @@ class Discard : public ResultSink {
   void hypothesis(const Prompt& /*prompt*/, const Hypothesis& hypothesis) override {
     longest = std::max(longest, hypothesis.tokens.size());
   }
+  void path(const Prompt& /*prompt*/, const NetworkPath& path) override {
+    longest = std::max(longest, path.choices.size());
+  }
   void end(const Prompt& /*prompt*/) override {}
   void next_words(const Prompt& /*prompt*/, std::span<const Candidate> /*words*/) override {}
+  void bad_line(const Prompt& /*prompt*/) override {}
   size_t longest = 0;
 };
 

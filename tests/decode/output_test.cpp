@@ -48,7 +48,11 @@ struct Writer {
 };
 
 Prompt prompt(int64_t number, std::string text, std::vector<std::string> unknown = {}) {
-  return {number, std::move(text), {}, std::move(unknown)};
+  Prompt prompt;
+  prompt.number = number;
+  prompt.text = std::move(text);
+  prompt.unknown = std::move(unknown);
+  return prompt;
 }
 
 TEST(TextOutput, IsALineForEachInput) {
@@ -130,6 +134,59 @@ TEST(Output, LongBlocksDoNotGatherInMemory) {
     EXPECT_LT(writer.largest_piece, 80'000);
     EXPECT_EQ(writer.blocks, 1);
   }
+}
+
+/// A network of "the" or "|||", then nothing or "a\"b", and the path that takes the second of each.
+Prompt network_prompt() {
+  Prompt result = prompt(2, "before");
+  result.id = "\"u\"";
+  result.network.positions = {{{"the", -1, {1}, 0}, {"|||", -2, {4}, 0}},
+                              {{"", -1, {}, 0}, {"a\"b c", -0.5, {0, 0}, 2}}};
+  return result;
+}
+constexpr int32_t kChoices[] = {1, 1};
+const NetworkPath kPath{-4.5, -2.5, -2, 3, 2, kChoices};
+
+TEST(Output, APathShowsItsWordsAndChannelAndModelScoresApart) {
+  const Prompt prompt = network_prompt();
+  const auto written = [&](OutputOptions options) {
+    Writer writer(options);
+    writer.sink->begin(prompt, 1);
+    writer.sink->path(prompt, kPath);
+    writer.sink->end(prompt);
+    return writer.text;
+  };
+  EXPECT_EQ(written({OutputFormat::text, false, false, true}), "||| a\"b c\n");
+  EXPECT_EQ(written({OutputFormat::text, true, true, true}), "3\t-2.5\t-2\t-4.5\t||| a\"b c\n");
+  EXPECT_EQ(written({OutputFormat::moses, false, false, true}),
+            "2 ||| &#124;&#124;&#124; a\"b c ||| channel= -2.5 logprob= -2 words= 3 ||| -4.5\n");
+  const auto json = nlohmann::json::parse(written({OutputFormat::jsonl, false, false, true}));
+  EXPECT_EQ(json["id"], "u");
+  const auto& path = json["hypotheses"][0];
+  EXPECT_EQ(path["text"], "||| a\"b c");
+  EXPECT_EQ(path["channel"], -2.5);
+  EXPECT_EQ(path["logprob"], -2);
+  EXPECT_EQ(path["score"], -4.5);
+  EXPECT_EQ(path["words"], 3);
+  EXPECT_EQ(path["oov"], 2);
+  EXPECT_EQ(path["choices"], nlohmann::json({1, 1}));
+}
+
+TEST(Output, ABadLineHasAnAnswerInItsPlace) {
+  Prompt bad = prompt(4, "");
+  bad.error = "in:5: \"bad\"";
+  const auto written = [&](OutputOptions options) {
+    Writer writer(options);
+    writer.sink->bad_line(bad);
+    EXPECT_EQ(writer.blocks, 1);
+    return writer.text;
+  };
+  EXPECT_EQ(written({OutputFormat::text, false, false, false}), "\n");
+  EXPECT_EQ(written({OutputFormat::text, true, true, false}), "5\t\t\t\n");
+  EXPECT_EQ(written({OutputFormat::text, true, true, true}), "5\t\t\t\t\n");
+  EXPECT_EQ(written({OutputFormat::moses, false, false, false}), "");
+  EXPECT_EQ(written({OutputFormat::jsonl, false, false, false}),
+            "{\"line\":5,\"error\":\"in:5: \\\"bad\\\"\"}\n");
 }
 
 }  // namespace

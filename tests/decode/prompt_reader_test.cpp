@@ -40,7 +40,7 @@ TEST_F(PromptReading, ReadsALineAsAPrompt) {
   EXPECT_EQ(prompt.tokens, (std::vector<int32_t>{id("the"), id("<unk>"), id("<unk>")}));
   EXPECT_EQ(prompt.unknown, (std::vector<std::string>{"dog"}));  // a literal <unk> is a word
   EXPECT_EQ(reader.take(prompt, true), PromptFeed::Status::end);
-  EXPECT_EQ(reader.lines(), 4);
+  EXPECT_EQ(reader.lines().line_number(), 4);
 }
 
 TEST_F(PromptReading, LowerCasesAsTheModelsTextWas) {
