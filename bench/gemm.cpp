@@ -81,6 +81,17 @@ void tn(benchmark::State& state, const Shape& s) {
   count_operations(state, s);
 }
 
+void packed_tn(benchmark::State& state, const Shape& s) {
+  Operands x(s);
+  PackedMatrix<float> b;
+  b.assign_transposed(x.b.data(), s.n, s.k, nullptr);
+  for (auto _ : state) {
+    hsm::kernels::gemm_packed_tn<float>(s.m, x.a.data(), s.m, b, false, x.c.data(), s.n);
+    benchmark::ClobberMemory();
+  }
+  count_operations(state, s);
+}
+
 // A row-major C = A·B is Bᵀ·Aᵀ to MKL.
 void mkl(benchmark::State& state, const Shape& s, bool transpose_a, bool transpose_b) {
   Operands x(s);
@@ -111,9 +122,11 @@ void measure(const std::string& kind, const Shape& shape) {
     add("nt", nt);
     add("mkl_nt", mkl, false, true);
   } else if (kind == "nn") {
+    add("packed", packed);
     add("nn", nn);
     add("mkl_nn", mkl, false, false);
   } else {
+    add("packed_tn", packed_tn);
     add("tn", tn);
     add("mkl_tn", mkl, true, false);
   }

@@ -78,33 +78,96 @@ void pack(const T* weights, int64_t n, int64_t k, int64_t ld, int64_t panel, T* 
   }
 }
 
+namespace {
+
+// Rows of weights, or of values, that one item of work packs.
+constexpr int64_t kPackRows = 256;
+
+/// Body(first, last) for pieces of [0, count) of at least `least` that are multiples of it, but the last.
+template <class Body>
+void for_pieces(int64_t count, int64_t least, ThreadPool* pool, Body body) {
+  if (pool == nullptr) {
+    body(int64_t{0}, count);
+    return;
+  }
+  const int64_t piece = (kPackRows + least - 1) / least * least;
+  pool->run((count + piece - 1) / piece,
+            [&](int64_t item, int) { body(item * piece, std::min(count, (item + 1) * piece)); });
+}
+
+}  // namespace
+
 template <class T>
-void PackedMatrix<T>::assign(const T* weights, int64_t n, int64_t k) {
+void PackedMatrix<T>::resize(int64_t n, int64_t k) {
   n_ = n;
   k_ = k;
-  const int64_t panel = active_gemm_kernels<T>().panel;
-  data_.resize(static_cast<size_t>(packed_size(n, k, panel)));
-  pack(weights, n, k, k, panel, data_.data());
+  data_.resize(static_cast<size_t>(packed_size(n, k, active_gemm_kernels<T>().panel)));
 }
+
+template <class T>
+void PackedMatrix<T>::assign(const T* weights, int64_t n, int64_t k, ThreadPool* pool) {
+  resize(n, k);
+  const int64_t panel = active_gemm_kernels<T>().panel;
+  for_pieces(n, panel, pool, [&](int64_t first, int64_t last) {
+    pack(weights + first * k, last - first, k, k, panel, data_.data() + first * k);
+  });
+}
+
+template <class T>
+void PackedMatrix<T>::assign_transposed(const T* rows, int64_t n, int64_t k, ThreadPool* pool) {
+  resize(n, k);
+  const int64_t panel = active_gemm_kernels<T>().panel;
+  const int64_t whole = n / panel * panel;
+  for_pieces(k, 1, pool, [&](int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      const T* from = rows + row * n;
+      T* to = data_.data() + row * panel;
+      for (int64_t j = 0; j < whole; j += panel) std::copy_n(from + j, panel, to + j * k);
+      if (whole == n) continue;
+      std::copy(from + whole, from + n, to + whole * k);
+      std::fill(to + whole * k + (n - whole), to + whole * k + panel, T{0});
+    }
+  });
+}
+
+namespace {
+
+template <class T>
+Product<T> packed_product(int64_t m, const PackedMatrix<T>& b, bool accumulate, T* c, int64_t ldc) {
+  const int64_t panel = active_gemm_kernels<T>().panel;
+  return {.m = m,
+          .n = b.n(),
+          .k = b.k(),
+          .b = b.data(),
+          .b_k = panel,
+          .b_panel = panel * b.k(),
+          .packed = true,
+          .accumulate = accumulate,
+          .c = c,
+          .ldc = ldc};
+}
+
+}  // namespace
 
 template <class T>
 void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, const T* bias, bool accumulate,
                  T* c, int64_t ldc) {
-  const GemmKernels<T>& kernels = active_gemm_kernels<T>();
-  kernels.product({.m = m,
-                   .n = b.n(),
-                   .k = b.k(),
-                   .a = a,
-                   .a_row = lda,
-                   .a_k = 1,
-                   .b = b.data(),
-                   .b_k = kernels.panel,
-                   .b_panel = kernels.panel * b.k(),
-                   .packed = true,
-                   .bias = bias,
-                   .accumulate = accumulate,
-                   .c = c,
-                   .ldc = ldc});
+  Product<T> product = packed_product(m, b, accumulate, c, ldc);
+  product.a = a;
+  product.a_row = lda;
+  product.a_k = 1;
+  product.bias = bias;
+  active_gemm_kernels<T>().product(product);
+}
+
+template <class T>
+void gemm_packed_tn(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, bool accumulate, T* c,
+                    int64_t ldc) {
+  Product<T> product = packed_product(m, b, accumulate, c, ldc);
+  product.a = a;
+  product.a_row = 1;
+  product.a_k = lda;
+  active_gemm_kernels<T>().product(product);
 }
 
 template <class T>
@@ -164,6 +227,7 @@ void gemm_tn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* 
   template class PackedMatrix<T>;                                                                            \
   template void gemm_packed(int64_t, const T*, int64_t, const PackedMatrix<T>&, const T*, bool, T*,          \
                             int64_t);                                                                        \
+  template void gemm_packed_tn(int64_t, const T*, int64_t, const PackedMatrix<T>&, bool, T*, int64_t);       \
   template void gemm_nt(int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, const T*, T*,       \
                         int64_t);                                                                            \
   template void gemm_nt_rows(int64_t, int64_t, int64_t, const T* const*, const T*, int64_t, const T*, T*,    \

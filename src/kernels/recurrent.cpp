@@ -7,27 +7,22 @@
 namespace hsm::kernels {
 namespace {
 
-constexpr int64_t kRowTile = 64;     // rows of a tall product that one item computes
-constexpr int64_t kWeightTile = 64;  // rows of a weight gradient that one item computes
+constexpr int64_t kRowTile = 28;     // rows of a tall product that one item computes
+constexpr int64_t kWeightTile = 56;  // rows of a weight gradient that one item computes
 
 int64_t tiles(int64_t count, int64_t tile) {
   return (count + tile - 1) / tile;
-}
-
-// out[n] = Σ over rows of values [rows, n], rows `stride` apart, ascending.
-template <class T>
-void column_sums(int64_t rows, int64_t n, const T* values, int64_t stride, T* out) {
-  std::fill(out, out + n, T{0});
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t column = 0; column < n; ++column) out[column] += values[row * stride + column];
-  }
 }
 
 }  // namespace
 
 template <class T>
 RecurrentLayer<T>::RecurrentLayer(Cell cell, int64_t input, int64_t hidden)
-    : cell_(cell), input_(input), hidden_(hidden), width_(gate_count(cell) * hidden) {}
+    : cell_(cell),
+      input_(input),
+      hidden_(hidden),
+      width_(gate_count(cell) * hidden),
+      hidden_gates_(cell == Cell::gru ? 2 * hidden : width_) {}
 
 template <class T>
 typename RecurrentLayer<T>::Streams RecurrentLayer<T>::share(int64_t part, int64_t parts) const {
@@ -41,55 +36,91 @@ T* RecurrentLayer<T>::gates(int64_t step, int64_t stream) {
 }
 
 template <class T>
+int64_t RecurrentLayer<T>::input_rows() const {
+  return x_.groups == nullptr ? steps_ * streams_ : x_.groups->size();
+}
+
+template <class T>
 void RecurrentLayer<T>::forward(const LayerWeights<const T>& weights, int64_t steps, int64_t streams,
-                                const T* x, T* state, int64_t state_stride, T* output, ThreadPool& pool) {
+                                const LayerInput<T>& x, T* state, int64_t state_stride, T* output,
+                                ThreadPool& pool) {
   steps_ = steps;
   streams_ = streams;
   x_ = x;
   const int64_t rows = steps * streams;
-  packed_input_.assign(weights.input, width_, input_);
-  packed_hidden_.assign(weights.hidden, width_, hidden_);
-  // The GRU's candidate needs its hidden bias apart, inside the product with r.
-  bias_.assign(weights.input_bias, weights.input_bias + width_);
-  if (cell_ != Cell::gru) {
-    for (int64_t i = 0; i < width_; ++i) bias_[static_cast<size_t>(i)] += weights.hidden_bias[i];
-  }
   gates_.resize(static_cast<size_t>(rows * width_));
+  if (x.groups != nullptr) grouped_.resize(static_cast<size_t>(input_rows() * width_));
   hidden_states_.resize(static_cast<size_t>((steps + 1) * streams * hidden_));
   if (cell_ == Cell::lstm) cells_.resize(hidden_states_.size());
   if (cell_ == Cell::gru) candidates_.resize(static_cast<size_t>(rows * hidden_));
-  scratch_.resize(static_cast<size_t>(streams * (width_ + 3 * hidden_)));
+  const int64_t scratch_row = std::max(width_, 2 * hidden_);
+  scratch_.resize(static_cast<size_t>(streams * scratch_row));
 
-  pool.run(tiles(rows, kRowTile), [&](int64_t tile, int) {
-    const int64_t first = tile * kRowTile;
-    gemm_packed(std::min(kRowTile, rows - first), x + first * input_, input_, packed_input_, bias_.data(),
-                false, gates_.data() + first * width_, width_);
-  });
-
+  pack_forward(weights, pool);
+  input_products(pool);
   const int64_t parts = std::min<int64_t>(pool.threads(), streams);
   pool.run(parts, [&](int64_t part, int) {
     const Streams mine = share(part, parts);
-    for (int64_t s = mine.first; s < mine.first + mine.count; ++s) {
-      const T* before = state + s * state_stride;
-      std::copy(before, before + hidden_, hidden_states_.data() + s * hidden_);
-      if (cell_ == Cell::lstm) std::copy(before + hidden_, before + 2 * hidden_, cells_.data() + s * hidden_);
+    load_state(mine, state, state_stride);
+    for (int64_t step = 0; step < steps; ++step) {
+      forward_step(step, mine, weights, scratch_.data() + mine.first * scratch_row);
+      const int64_t from = (step * streams + mine.first) * hidden_;
+      std::copy_n(this->output() + from, mine.count * hidden_, output + from);
     }
-    T* scratch = scratch_.data() + mine.first * (width_ + 3 * hidden_);
-    for (int64_t step = 0; step < steps; ++step) forward_step(step, mine, weights, scratch);
-    for (int64_t s = mine.first; s < mine.first + mine.count; ++s) {
-      const int64_t last = (steps * streams + s) * hidden_;
-      T* after = state + s * state_stride;
-      std::copy_n(hidden_states_.data() + last, hidden_, after);
-      if (cell_ == Cell::lstm) std::copy_n(cells_.data() + last, hidden_, after + hidden_);
-    }
+    store_state(mine, state, state_stride);
   });
-  std::copy_n(this->output(), rows * hidden_, output);
+}
+
+template <class T>
+void RecurrentLayer<T>::pack_forward(const LayerWeights<const T>& weights, ThreadPool& pool) {
+  packed_input_.assign(weights.input, width_, input_, &pool);
+  packed_hidden_.assign(weights.hidden, width_, hidden_, &pool);
+  // The GRU's candidate needs its hidden bias apart, inside the product with r.
+  bias_.assign(weights.input_bias, weights.input_bias + width_);
+  if (cell_ == Cell::gru) return;
+  for (int64_t i = 0; i < width_; ++i) bias_[static_cast<size_t>(i)] += weights.hidden_bias[i];
+}
+
+template <class T>
+void RecurrentLayer<T>::input_products(ThreadPool& pool) {
+  const int64_t rows = input_rows();
+  T* const out = x_.groups == nullptr ? gates_.data() : grouped_.data();
+  pool.run(tiles(rows, kRowTile), [&](int64_t tile, int) {
+    const int64_t first = tile * kRowTile;
+    gemm_packed(std::min(kRowTile, rows - first), x_.values + first * input_, input_, packed_input_,
+                bias_.data(), false, out + first * width_, width_);
+  });
+}
+
+template <class T>
+void RecurrentLayer<T>::load_state(Streams mine, const T* state, int64_t stride) {
+  for (int64_t s = mine.first; s < mine.first + mine.count; ++s) {
+    const T* before = state + s * stride;
+    std::copy_n(before, hidden_, hidden_states_.data() + s * hidden_);
+    if (cell_ == Cell::lstm) std::copy_n(before + hidden_, hidden_, cells_.data() + s * hidden_);
+  }
+}
+
+template <class T>
+void RecurrentLayer<T>::store_state(Streams mine, T* state, int64_t stride) const {
+  for (int64_t s = mine.first; s < mine.first + mine.count; ++s) {
+    const int64_t last = (steps_ * streams_ + s) * hidden_;
+    T* after = state + s * stride;
+    std::copy_n(hidden_states_.data() + last, hidden_, after);
+    if (cell_ == Cell::lstm) std::copy_n(cells_.data() + last, hidden_, after + hidden_);
+  }
 }
 
 template <class T>
 void RecurrentLayer<T>::forward_step(int64_t step, Streams mine, const LayerWeights<const T>& weights,
                                      T* scratch) {
   const T* before = hidden_states_.data() + (step * streams_ + mine.first) * hidden_;
+  if (x_.groups != nullptr) {
+    for (int64_t i = 0; i < mine.count; ++i) {
+      const auto token = static_cast<size_t>(step * streams_ + mine.first + i);
+      std::copy_n(grouped_.data() + x_.groups->place[token] * width_, width_, gates(step, mine.first + i));
+    }
+  }
   T* sums = gates(step, mine.first);
   if (cell_ == Cell::gru) {
     sums = scratch;
@@ -118,86 +149,102 @@ void RecurrentLayer<T>::forward_step(int64_t step, Streams mine, const LayerWeig
 template <class T>
 void RecurrentLayer<T>::backward(const LayerWeights<const T>& weights, const T* output_gradient,
                                  T* x_gradient, const LayerWeights<T>& gradients, ThreadPool& pool) {
-  const int64_t rows = steps_ * streams_;
+  packed_hidden_.assign_transposed(weights.hidden, hidden_, hidden_gates_, &pool);
+  if (cell_ == Cell::gru) {
+    packed_candidate_.assign_transposed(weights.hidden + hidden_gates_ * hidden_, hidden_, hidden_, &pool);
+  }
   const int64_t parts = std::min<int64_t>(pool.threads(), streams_);
+  const int64_t scratch_row = static_cast<int64_t>(scratch_.size()) / streams_;
   pool.run(parts, [&](int64_t part, int) {
     const Streams mine = share(part, parts);
-    backward_steps(mine, weights, output_gradient, scratch_.data() + mine.first * (width_ + 3 * hidden_));
+    backward_steps(mine, output_gradient, scratch_.data() + mine.first * scratch_row);
   });
-  pool.run(tiles(rows, kRowTile), [&](int64_t tile, int) {
-    const int64_t first = tile * kRowTile;
-    gemm_nn(std::min(kRowTile, rows - first), input_, width_, gates_.data() + first * width_, width_,
-            weights.input, input_, false, x_gradient + first * input_, input_);
-  });
-  weight_gradients(gradients, pool);
+  input_and_weight_gradients(weights, x_gradient, gradients, pool);
 }
 
 template <class T>
-void RecurrentLayer<T>::backward_steps(Streams mine, const LayerWeights<const T>& weights,
-                                       const T* output_gradient, T* scratch) {
-  // Gradients by h and c that come from the step after, by the whole of h, and room for tanh(c).
+void RecurrentLayer<T>::backward_steps(Streams mine, const T* output_gradient, T* scratch) {
+  // Gradients by h and c that come from the step after.
   T* from_after = scratch;
   T* dc = from_after + mine.count * hidden_;
-  T* whole = dc + mine.count * hidden_;
-  T* room = whole + hidden_;
-  std::fill(from_after, whole, T{0});
-  const int64_t hidden_gates = cell_ == Cell::gru ? 2 * hidden_ : width_;
+  std::fill_n(from_after, 2 * mine.count * hidden_, T{0});
   for (int64_t step = steps_ - 1; step >= 0; --step) {
     for (int64_t i = 0; i < mine.count; ++i) {
       const int64_t row = (step * streams_ + mine.first + i) * hidden_;
       const int64_t next = row + streams_ * hidden_;
       T* own = gates(step, mine.first + i);
       T* after = from_after + i * hidden_;
-      for (int64_t u = 0; u < hidden_; ++u) whole[u] = output_gradient[row + u] + after[u];
+      const OutputGradient<T> dh{output_gradient + row, after};
       switch (cell_) {
         case Cell::lstm:
-          lstm_backward(hidden_, own, cells_.data() + row, cells_.data() + next, whole, dc + i * hidden_,
-                        room);
+          lstm_backward(hidden_, own, cells_.data() + row, cells_.data() + next, dh, dc + i * hidden_);
           break;
         case Cell::gru:
-          gru_backward(hidden_, own, candidates_.data() + row, hidden_states_.data() + row, whole, after);
+          gru_backward(hidden_, own, candidates_.data() + row, hidden_states_.data() + row, dh, after);
           break;
         default:
-          plain_backward(cell_, hidden_, hidden_states_.data() + next, whole, own);
+          plain_backward(cell_, hidden_, hidden_states_.data() + next, dh, own);
       }
     }
     if (step == 0) break;
-    gemm_nn(mine.count, hidden_, hidden_gates, gates(step, mine.first), width_, weights.hidden, hidden_,
-            cell_ == Cell::gru, from_after, hidden_);
+    gemm_packed<T>(mine.count, gates(step, mine.first), width_, packed_hidden_, nullptr, cell_ == Cell::gru,
+                   from_after, hidden_);
     if (cell_ == Cell::gru) {
-      gemm_nn(mine.count, hidden_, hidden_, candidates_.data() + (step * streams_ + mine.first) * hidden_,
-              hidden_, weights.hidden + hidden_gates * hidden_, hidden_, true, from_after, hidden_);
+      gemm_packed<T>(mine.count, candidates_.data() + (step * streams_ + mine.first) * hidden_, hidden_,
+                     packed_candidate_, nullptr, true, from_after, hidden_);
     }
   }
 }
 
 template <class T>
-void RecurrentLayer<T>::weight_gradients(const LayerWeights<T>& gradients, ThreadPool& pool) {
-  const int64_t rows = steps_ * streams_;
+void RecurrentLayer<T>::input_and_weight_gradients(const LayerWeights<const T>& weights, T* x_gradient,
+                                                   const LayerWeights<T>& gradients, ThreadPool& pool) {
+  const int64_t rows = input_rows();
+  const T* sums = gates_.data();
+  if (x_.groups != nullptr) {
+    sum_groups<T>(*x_.groups, {}, gates_.data(), width_, grouped_.data(), pool);
+    sums = grouped_.data();
+  }
+  packed_input_.assign_transposed(weights.input, input_, width_, &pool);
+  packed_x_.assign_transposed(x_.values, input_, rows, &pool);
+  packed_states_.assign_transposed(hidden_states_.data(), hidden_, steps_ * streams_, &pool);
+  ones_.assign(static_cast<size_t>(steps_ * streams_), T{1});
   const int64_t blocks = tiles(width_, kWeightTile);
-  pool.run(2 * blocks, [&](int64_t item, int) {
-    const int64_t first = item / 2 * kWeightTile;
+  pool.run(2 * blocks + tiles(rows, kRowTile), [&](int64_t item, int) {
+    const int64_t first = item % blocks * kWeightTile;
     const int64_t count = std::min(kWeightTile, width_ - first);
-    if (item % 2 == 0) {
-      gemm_tn(count, input_, rows, gates_.data() + first, width_, x_, input_, false,
-              gradients.input + first * input_, input_);
-      column_sums(rows, count, gates_.data() + first, width_, gradients.input_bias + first);
-      return;
-    }
-    // By the hidden part: the GRU's candidate rows have a gradient of their own.
-    const int64_t candidate_first = cell_ == Cell::gru ? 2 * hidden_ : width_;
-    const int64_t plain = std::clamp<int64_t>(candidate_first - first, 0, count);
-    const auto part = [&](const T* sums, int64_t stride, int64_t at, int64_t n) {
-      if (n == 0) return;
-      gemm_tn(n, hidden_, rows, sums, stride, hidden_states_.data(), hidden_, false,
-              gradients.hidden + at * hidden_, hidden_);
-      column_sums(rows, n, sums, stride, gradients.hidden_bias + at);
-    };
-    part(gates_.data() + first, width_, first, plain);
-    if (count > plain) {
-      part(candidates_.data() + (first + plain - candidate_first), hidden_, first + plain, count - plain);
+    if (item < blocks) {
+      hidden_weight_gradient(first, count, gradients);
+    } else if (item < 2 * blocks) {
+      gemm_packed_tn(count, sums + first, width_, packed_x_, false, gradients.input + first * input_, input_);
+      column_sums(sums + first, width_, rows, count, gradients.input_bias + first);
+    } else {
+      const int64_t row = (item - 2 * blocks) * kRowTile;
+      gemm_packed<T>(std::min(kRowTile, rows - row), sums + row * width_, width_, packed_input_, nullptr,
+                     false, x_gradient + row * input_, input_);
     }
   });
+}
+
+template <class T>
+void RecurrentLayer<T>::hidden_weight_gradient(int64_t first, int64_t count,
+                                               const LayerWeights<T>& gradients) const {
+  const auto part = [&](const T* sums, int64_t stride, int64_t at, int64_t n) {
+    if (n == 0) return;
+    gemm_packed_tn(n, sums, stride, packed_states_, false, gradients.hidden + at * hidden_, hidden_);
+    column_sums(sums, stride, steps_ * streams_, n, gradients.hidden_bias + at);
+  };
+  const int64_t last = first + count;
+  const int64_t middle = std::clamp(hidden_gates_, first, last);
+  part(gates_.data() + first, width_, first, middle - first);
+  if (middle < last) part(candidates_.data() + (middle - hidden_gates_), hidden_, middle, last - middle);
+}
+
+/// sums[n] = Σ over rows of values [rows, n], rows `stride` apart.
+template <class T>
+void RecurrentLayer<T>::column_sums(const T* values, int64_t stride, int64_t rows, int64_t count,
+                                    T* sums) const {
+  gemm_nn(1, count, rows, ones_.data(), rows, values, stride, false, sums, count);
 }
 
 template class RecurrentLayer<float>;

@@ -1,7 +1,8 @@
 #pragma once
-// Vectors of one instruction set. Only the sources that are compiled once a set include this file and the
-// two *_loops.h beside it. All of it lies in unnamed namespaces and calls no inline function of the standard
-// library: a function compiled for AVX-512 must not be the one that the linker keeps for everybody.
+// Vectors of one instruction set. Only the sources that are compiled once a set include this file, the
+// *_loops.h beside it and vector_functions.h. All of it lies in unnamed namespaces and calls no inline
+// function of the standard library: a function compiled for AVX-512 must not be the one that the linker keeps
+// for everybody.
 #include <cstdint>
 #if defined(__AVX2__)
 #include <immintrin.h>

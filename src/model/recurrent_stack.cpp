@@ -34,7 +34,7 @@ class KernelRecurrentStack final : public RecurrentStack {
       auto& output = between_[layer];
       if (!last) output.resize(static_cast<size_t>(pass.steps * pass.streams * layers_[layer].hidden()));
       layers_[layer].forward(layer_weights(std::span<const float* const>(weights_), layer), pass.steps,
-                             pass.streams, layer == 0 ? pass.input : between_[layer - 1].data(), state,
+                             pass.streams, {layer == 0 ? pass.input : between_[layer - 1].data()}, state,
                              shape_.state_size(), last ? pass.output : output.data(), pool_);
       if (!last) drop(layer + 1, output.data());
       state += kernels::state_width(shape_.cell, layers_[layer].hidden());

@@ -184,7 +184,7 @@ struct TrainingModel::Impl {
     const float* input = outputs.data();
     if (shape.has_projection()) {
       const int64_t width = shape.hidden.back();
-      projection.assign(values[after_recurrent].data(), shape.head_dim(), width);
+      projection.assign(values[after_recurrent].data(), shape.head_dim(), width, &pool);
       sized(projected, tokens * shape.head_dim());
       for_each_tile(tokens, pool, [&](int64_t first, int64_t count) {
         kernels::gemm_packed<float>(count, outputs.data() + first * width, width, projection, nullptr, false,

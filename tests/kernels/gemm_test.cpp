@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -290,6 +291,44 @@ TEST(InstructionSets, AreLoweredByNameNeverRaised) {
   EXPECT_EQ(choose_instruction_set("portable"), InstructionSet::portable);
   EXPECT_EQ(choose_instruction_set("avx512"), best);
   EXPECT_THROW((void)choose_instruction_set("sse9"), UsageError);
+}
+
+// Packed from either layout, by any number of threads, a product has the bits of the unpacked one.
+TYPED_TEST(Gemm, MatricesPackedFromRowsGiveTheSameBits) {
+  using T = TypeParam;
+  for (const Shape s : kShapes) {
+    const auto a = random_values<T>(s.m * s.k, 1);
+    const auto b = random_values<T>(s.k * s.n, 2);
+    for (const int threads : {0, 1, 3}) {
+      std::optional<ThreadPool> pool;
+      if (threads > 0) pool.emplace(threads);
+      PackedMatrix<T> packed;
+      packed.assign_transposed(b.data(), s.n, s.k, pool ? &*pool : nullptr);
+      for (const bool accumulate : {false, true}) {
+        std::vector<T> expected = random_values<T>(s.m * s.n, 3);
+        std::vector<T> c = expected;
+        gemm_nn(s.m, s.n, s.k, a.data(), s.k, b.data(), s.n, accumulate, expected.data(), s.n);
+        gemm_packed<T>(s.m, a.data(), s.k, packed, nullptr, accumulate, c.data(), s.n);
+        EXPECT_TRUE(same_bits(c, expected)) << s.m << " " << s.n << " " << s.k;
+        gemm_tn(s.m, s.n, s.k, a.data(), s.m, b.data(), s.n, accumulate, expected.data(), s.n);
+        gemm_packed_tn(s.m, a.data(), s.m, packed, accumulate, c.data(), s.n);
+        EXPECT_TRUE(same_bits(c, expected)) << s.m << " " << s.n << " " << s.k;
+      }
+    }
+  }
+}
+
+TYPED_TEST(Gemm, PackingIsTheSameForAnyNumberOfThreads) {
+  using T = TypeParam;
+  for (const int64_t n : {1, 255, 256, 257, 601}) {
+    const auto b = random_values<T>(n * 19, 2);
+    ThreadPool pool(3);
+    PackedMatrix<T> many;
+    many.assign(b.data(), n, 19, &pool);
+    const PackedMatrix<T> one(b.data(), n, 19);
+    ASSERT_EQ(many.bytes(), one.bytes());
+    EXPECT_EQ(std::memcmp(many.data(), one.data(), one.bytes()), 0) << n;
+  }
 }
 
 }  // namespace

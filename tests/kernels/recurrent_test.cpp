@@ -132,7 +132,7 @@ Result<T> run(const Problem<T>& p, int threads) {
               std::vector<T>(p.weight_hidden.size()),
               std::vector<T>(p.bias_input.size()),
               std::vector<T>(p.bias_hidden.size())};
-  layer.forward(p.weights(), s.steps, s.streams, p.x.data(), r.state.data(), state_width(s.cell, s.hidden),
+  layer.forward(p.weights(), s.steps, s.streams, {p.x.data()}, r.state.data(), state_width(s.cell, s.hidden),
                 r.output.data(), pool);
   layer.backward(
       p.weights(), p.upstream.data(), r.dx.data(),
@@ -212,14 +212,54 @@ TEST_P(RecurrentLayerTest, TwoWindowsCarryTheStateAsOne) {
   std::vector<float> output(problem.upstream.size());
   const int64_t cut = (s.steps + 1) / 2;
   const int64_t stride = state_width(s.cell, s.hidden);
-  layer.forward(problem.weights(), cut, s.streams, problem.x.data(), state.data(), stride, output.data(),
+  layer.forward(problem.weights(), cut, s.streams, {problem.x.data()}, state.data(), stride, output.data(),
                 pool);
   if (cut < s.steps) {
-    layer.forward(problem.weights(), s.steps - cut, s.streams, problem.x.data() + cut * s.streams * s.input,
+    layer.forward(problem.weights(), s.steps - cut, s.streams, {problem.x.data() + cut * s.streams * s.input},
                   state.data(), stride, output.data() + cut * s.streams * s.hidden, pool);
   }
   EXPECT_EQ(output, whole.output);
   EXPECT_EQ(state, whole.state);
+}
+
+// Steps and streams that read the same row: the layer given rows once is the layer given them anew each time.
+TEST_P(RecurrentLayerTest, SharedInputRowsAreTheSameAsCopies) {
+  Problem<double> problem(GetParam());
+  const Shape& s = GetParam();
+  std::vector<int64_t> row_of_token(static_cast<size_t>(s.rows()));
+  for (size_t i = 0; i < row_of_token.size(); ++i) row_of_token[i] = static_cast<int64_t>(i * i % 5);
+  RowGroups groups;
+  groups.assign(row_of_token);
+  const std::vector<double> table(problem.x.begin(), problem.x.begin() + groups.size() * s.input);
+  for (size_t i = 0; i < row_of_token.size(); ++i)
+    std::copy_n(table.begin() + groups.place[i] * s.input, s.input,
+                problem.x.begin() + static_cast<int64_t>(i) * s.input);
+  const auto copies = run(problem, 2);
+
+  ThreadPool pool(2);
+  RecurrentLayer<double> layer(s.cell, s.input, s.hidden);
+  Result<double> shared = copies;
+  shared.state = problem.state;
+  shared.dx.assign(table.size(), -1);
+  layer.forward(problem.weights(), s.steps, s.streams, {table.data(), &groups}, shared.state.data(),
+                state_width(s.cell, s.hidden), shared.output.data(), pool);
+  layer.backward(problem.weights(), problem.upstream.data(), shared.dx.data(),
+                 {shared.d_weight_input.data(), shared.d_weight_hidden.data(), shared.d_bias_input.data(),
+                  shared.d_bias_hidden.data()},
+                 pool);
+  EXPECT_EQ(shared.output, copies.output);
+  EXPECT_EQ(shared.state, copies.state);
+  std::vector<double> dx(table.size());
+  sum_groups<double>(groups, {}, copies.dx.data(), s.input, dx.data(), pool);
+  const auto expect_near = [](const std::vector<double>& a, const std::vector<double>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-12) << i;
+  };
+  expect_near(shared.dx, dx);
+  expect_near(shared.d_weight_input, copies.d_weight_input);
+  expect_near(shared.d_weight_hidden, copies.d_weight_hidden);
+  expect_near(shared.d_bias_input, copies.d_bias_input);
+  expect_near(shared.d_bias_hidden, copies.d_bias_hidden);
 }
 
 std::vector<Shape> shapes() {

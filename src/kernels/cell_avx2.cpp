@@ -1,0 +1,12 @@
+#include "kernels/cell_loops.h"
+
+namespace hsm::kernels {
+
+const CellKernels<float>& cell_kernels_avx2(float) {
+  return kCellKernels<float>;
+}
+const CellKernels<double>& cell_kernels_avx2(double) {
+  return kCellKernels<double>;
+}
+
+}  // namespace hsm::kernels
