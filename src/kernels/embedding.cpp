@@ -1,7 +1,7 @@
 #include "kernels/embedding.h"
 
 #include <algorithm>
-#include <numeric>
+#include <vector>
 
 namespace hsm::kernels {
 namespace {
@@ -29,32 +29,12 @@ void gather_rows(const float* table, int64_t width, std::span<const int64_t> row
   });
 }
 
-void scatter_rows(std::span<const int64_t> rows, std::span<const float> scales, const float* gradient,
-                  int64_t width, RowGradients<float>& result, std::vector<int64_t>& order, ThreadPool& pool) {
-  const auto row_of = [&](int64_t token) { return rows[static_cast<size_t>(token)]; };
-  order.resize(rows.size());
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::ranges::stable_sort(order, {}, row_of);
-
+void scatter_rows(const RowGroups& groups, std::span<const float> scales, const float* gradient,
+                  int64_t width, RowGradients<float>& result, ThreadPool& pool) {
   result.width = width;
-  result.rows.clear();
-  std::vector<size_t> first;  // of each distinct row, in `order`
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (!result.rows.empty() && result.rows.back() == row_of(order[i])) continue;
-    result.rows.push_back(row_of(order[i]));
-    first.push_back(i);
-  }
-  first.push_back(order.size());
+  result.rows = groups.rows;
   result.values.resize(result.rows.size() * static_cast<size_t>(width));
-  for_each_tile(static_cast<int64_t>(result.rows.size()), pool, [&](int64_t row) {
-    float* sum = result.values.data() + row * width;
-    std::fill_n(sum, width, 0.0F);
-    for (size_t i = first[static_cast<size_t>(row)]; i < first[static_cast<size_t>(row) + 1]; ++i) {
-      const float* from = gradient + order[i] * width;
-      const float scale = scales.empty() ? 1.0F : scales[static_cast<size_t>(order[i])];
-      for (int64_t u = 0; u < width; ++u) sum[u] += from[u] * scale;
-    }
-  });
+  sum_groups(groups, scales, gradient, width, result.values.data(), pool);
 }
 
 void merge_rows(const RowGradients<float>& narrow, const RowGradients<float>& wide, RowGradients<float>& sum,

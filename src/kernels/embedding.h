@@ -1,10 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/thread_pool.h"
 #include "kernels/row_gradients.h"
+#include "kernels/row_groups.h"
 
 namespace hsm::kernels {
 
@@ -13,10 +13,10 @@ namespace hsm::kernels {
 void gather_rows(const float* table, int64_t width, std::span<const int64_t> rows,
                  std::span<const float> scales, float* out, ThreadPool& pool);
 
-/// The gradient of gather_rows: result.row r = Σ gradient[i] · scales[i] over the i with rows[i] = r, added
-/// in ascending order of i. `order` is scratch, reused.
-void scatter_rows(std::span<const int64_t> rows, std::span<const float> scales, const float* gradient,
-                  int64_t width, RowGradients<float>& result, std::vector<int64_t>& order, ThreadPool& pool);
+/// The gradient of gather_rows: result.row r = Σ gradient[i] · scales[i] over the tokens i of row r, added in
+/// ascending order.
+void scatter_rows(const RowGroups& groups, std::span<const float> scales, const float* gradient,
+                  int64_t width, RowGradients<float>& result, ThreadPool& pool);
 
 /// sum = a + b over the union of their rows, where a's width is at most b's and its missing values are 0: the
 /// gradient of a matrix that serves as embedding (a) and, with the bias as last value, in the head (b).

@@ -33,9 +33,12 @@ class KernelRecurrentStack final : public RecurrentStack {
       const bool last = layer + 1 == layers_.size();
       auto& output = between_[layer];
       if (!last) output.resize(static_cast<size_t>(pass.steps * pass.streams * layers_[layer].hidden()));
+      const kernels::LayerInput<float> input = layer == 0
+                                                   ? kernels::LayerInput<float>{pass.input, pass.groups}
+                                                   : kernels::LayerInput<float>{between_[layer - 1].data()};
       layers_[layer].forward(layer_weights(std::span<const float* const>(weights_), layer), pass.steps,
-                             pass.streams, {layer == 0 ? pass.input : between_[layer - 1].data()}, state,
-                             shape_.state_size(), last ? pass.output : output.data(), pool_);
+                             pass.streams, input, state, shape_.state_size(),
+                             last ? pass.output : output.data(), pool_);
       if (!last) drop(layer + 1, output.data());
       state += kernels::state_width(shape_.cell, layers_[layer].hidden());
     }

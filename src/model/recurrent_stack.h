@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/thread_pool.h"
+#include "kernels/row_groups.h"
 #include "model/model_shape.h"
 
 namespace hsm {
@@ -22,9 +23,10 @@ struct HiddenDropout {
 struct RecurrentPass {
   int64_t steps = 0;
   int64_t streams = 0;
-  const float* input = nullptr;  ///< [steps, streams, embedding]
-  float* state = nullptr;        ///< [streams, state_size] as ModelShape has it; read, then replaced
-  float* output = nullptr;       ///< [steps, streams, hidden of the last layer]
+  const float* input = nullptr;  ///< [steps, streams, embedding], or with `groups` a row for each of them
+  const kernels::RowGroups* groups = nullptr;  ///< of the tokens step · streams + stream
+  float* state = nullptr;   ///< [streams, state_size] as ModelShape has it; read, then replaced
+  float* output = nullptr;  ///< [steps, streams, hidden of the last layer]
   HiddenDropout dropout;
 };
 
@@ -34,7 +36,7 @@ class RecurrentStack {
  public:
   virtual ~RecurrentStack() = default;
   virtual void forward(const RecurrentPass& pass) = 0;
-  /// After forward(): gradients by the input [steps, streams, embedding] and by each parameter, in the order
+  /// After forward(): gradients by the input, in its shape, and by each parameter, in the order
   /// of the constructor's weights; all are overwritten. No gradient flows into the carried state.
   virtual void backward(const float* output_gradient, float* input_gradient,
                         std::span<float* const> weight_gradients) = 0;

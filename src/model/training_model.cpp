@@ -104,11 +104,11 @@ struct TrainingModel::Impl {
     const std::span<float> states = carried(batch.streams);
     if (batch.starts) std::ranges::fill(states, 0.0F);
     if (pieces.micro_batches == 1) return run(batch, 0, position, scale);
-    const auto groups = group_streams(batch.streams, pieces.micro_batches);
+    const auto parts = group_streams(batch.streams, pieces.micro_batches);
     double loss = 0;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      loss += run(part_of(batch, groups[i]), groups[i].first, position, scale);
-      i + 1 < groups.size() ? window_sum->add() : window_sum->finish();
+    for (size_t i = 0; i < parts.size(); ++i) {
+      loss += run(part_of(batch, parts[i]), parts[i].first, position, scale);
+      i + 1 < parts.size() ? window_sum->add() : window_sum->finish();
     }
     return loss;
   }
@@ -126,28 +126,27 @@ struct TrainingModel::Impl {
     stack->forward({steps,
                     streams,
                     inputs.data(),
+                    shares_inputs() ? &groups : nullptr,
                     state.data() + first * shape.state_size(),
                     outputs.data(),
                     {dropout.hidden, dropout.locked, seed, position.step, first}});
     drop(Purpose::dropout_output, dropout.output, shape.hidden.back(), position, outputs);
 
     const double loss = head(scale);
-    const Buffer& upstream = shape.has_projection() ? project_back() : head_input_gradient;
-    output_gradient = upstream;
+    Buffer& output_gradient = shape.has_projection() ? project_back() : head_input_gradient;
     drop(Purpose::dropout_output, dropout.output, shape.hidden.back(), position, output_gradient);
 
-    sized(input_gradient, tokens * shape.embedding);
     std::vector<float*> recurrent;
     for (size_t i = first_recurrent; i < after_recurrent; ++i) recurrent.push_back(gradients[i].data());
-    stack->backward(output_gradient.data(), input_gradient.data(), recurrent);
-    drop(Purpose::dropout_input, dropout.input, shape.embedding, position, input_gradient);
-    kernels::scatter_rows(input_rows, input_scales, input_gradient.data(), shape.embedding,
-                          embedding_gradient, scatter_order, pool);
+    embedding_backward(output_gradient, recurrent, position);
     if (shape.tied) kernels::merge_rows(embedding_gradient, word_gradient, tied_gradient, pool);
     return loss;
   }
 
   std::span<float> carried(int64_t count) { return sized(state, count * shape.state_size()); }
+
+  // Without dropout between them, the first layer is given each distinct vector once.
+  [[nodiscard]] bool shares_inputs() const { return dropout.input == 0; }
 
   // Words become rows of the head, which the embedding shares, and their vectors the stack's input.
   void look_up(const Batch& batch, const StepPosition& position) {
@@ -158,19 +157,42 @@ struct TrainingModel::Impl {
       const int32_t target = batch.targets[i];
       target_rows[i] = target == kNoTarget ? -1 : layout.row_of_word[static_cast<size_t>(target)];
     }
+    groups.assign(input_rows);
+    const std::vector<int64_t>& rows = shares_inputs() ? groups.rows : input_rows;
     input_scales.clear();
     if (dropout.embedding > 0) {
       // A dropped row is dropped wherever the window reads it.
       const CounterRandom random(seed, Purpose::dropout_embedding_rows);
       const auto kept = static_cast<float>(1 / (1 - dropout.embedding));
-      for (const int64_t row : input_rows) {
+      for (const int64_t row : rows) {
         const double draw = random.uniform(static_cast<uint64_t>(position.step), static_cast<uint64_t>(row));
         input_scales.push_back(draw < dropout.embedding ? 0.0F : kept);
       }
     }
-    sized(inputs, tokens * shape.embedding);
-    kernels::gather_rows(values[shape.tied ? head_word : 0].data(), shape.embedding, input_rows, input_scales,
+    sized(inputs, static_cast<int64_t>(rows.size()) * shape.embedding);
+    kernels::gather_rows(values[shape.tied ? head_word : 0].data(), shape.embedding, rows, input_scales,
                          inputs.data(), pool);
+  }
+
+  // The layers' gradients, and that by the embedding's rows.
+  void embedding_backward(const Buffer& output_gradient, std::span<float* const> recurrent,
+                          const StepPosition& position) {
+    if (!shares_inputs()) {
+      sized(input_gradient, tokens * shape.embedding);
+      stack->backward(output_gradient.data(), input_gradient.data(), recurrent);
+      drop(Purpose::dropout_input, dropout.input, shape.embedding, position, input_gradient);
+      kernels::scatter_rows(groups, input_scales, input_gradient.data(), shape.embedding, embedding_gradient,
+                            pool);
+      return;
+    }
+    embedding_gradient.width = shape.embedding;
+    embedding_gradient.rows = groups.rows;
+    sized(embedding_gradient.values, groups.size() * shape.embedding);
+    stack->backward(output_gradient.data(), embedding_gradient.values.data(), recurrent);
+    for (size_t row = 0; row < input_scales.size(); ++row) {
+      float* gradient = embedding_gradient.values.data() + static_cast<int64_t>(row) * shape.embedding;
+      for (int64_t u = 0; u < shape.embedding; ++u) gradient[u] *= input_scales[row];
+    }
   }
 
   // Forward and backward alike: the mask is a function of the position.
@@ -218,7 +240,7 @@ struct TrainingModel::Impl {
   }
 
   // From the gradient by the head's input: that by the projection, and (returned) by the layers' output.
-  const Buffer& project_back() {
+  Buffer& project_back() {
     const int64_t width = shape.hidden.back();
     const int64_t dim = shape.head_dim();
     sized(unprojected, tokens * width);
@@ -259,11 +281,11 @@ struct TrainingModel::Impl {
   int64_t steps = 0;
   std::vector<int64_t> input_rows;
   std::vector<int64_t> target_rows;
-  std::vector<float> input_scales;
-  std::vector<int64_t> scatter_order;
+  kernels::RowGroups groups;        // of input_rows
+  std::vector<float> input_scales;  // of the rows that are looked up; empty without dropout of rows
   kernels::PackedMatrix<float> projection;
   kernels::HeadWorkspace<float> head_workspace;
-  Buffer inputs, outputs, projected, head_input_gradient, unprojected, output_gradient, input_gradient;
+  Buffer inputs, outputs, projected, head_input_gradient, unprojected, input_gradient;
   kernels::RowGradients<float> embedding_gradient, word_gradient, tied_gradient;
 };
 

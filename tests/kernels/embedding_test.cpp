@@ -50,10 +50,11 @@ TEST(Embedding, ScattersScaledSumsOfEachRow) {
       for (size_t u = 0; u < kWidth; ++u) sum[u] += gradients[i * kWidth + u] * scales[i];
     }
     RowGradients<float> sums;
-    std::vector<int64_t> order;
+    RowGroups groups;
+    groups.assign(rows);
     for (const int threads : {1, 3}) {
       ThreadPool pool(threads);
-      scatter_rows(rows, scales, gradients.data(), kWidth, sums, order, pool);
+      scatter_rows(groups, scales, gradients.data(), kWidth, sums, pool);
       ASSERT_EQ(sums.rows.size(), expected.size());
       size_t at = 0;
       for (const auto& [row, values] : expected) {

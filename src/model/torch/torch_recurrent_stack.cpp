@@ -32,10 +32,15 @@ class TorchRecurrentStack final : public RecurrentStack {
 
   void forward(const RecurrentPass& pass) override {
     const c10::AutoGradMode with_gradients(true);
-    input_ = at::from_blob(const_cast<float*>(pass.input), {pass.steps, pass.streams, shape_.embedding})
-                 .set_requires_grad(true);
+    const int64_t rows = pass.groups == nullptr ? pass.steps * pass.streams : pass.groups->size();
+    input_ = at::from_blob(const_cast<float*>(pass.input), {rows, shape_.embedding}).set_requires_grad(true);
     at::Tensor state = at::from_blob(pass.state, {pass.streams, shape_.state_size()});
     at::Tensor x = input_;
+    if (pass.groups != nullptr) {
+      const std::vector<int64_t>& place = pass.groups->place;
+      x = x.index_select(0, at::tensor(at::ArrayRef<int64_t>(place)));
+    }
+    x = x.view({pass.steps, pass.streams, shape_.embedding});
     int64_t at_state = 0;
     for (size_t layer = 0; layer < shape_.hidden.size(); ++layer) {
       if (layer > 0) x = drop(x, layer, pass);
