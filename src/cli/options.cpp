@@ -59,7 +59,7 @@ void add_runtime(CLI::App& app, RuntimeOption& option) {
   app.add_option_function<std::string>(
          "--device",
          [&option](const std::string& device) {
-           kernels::check_device(device);
+           kernels::choose_device(device);
            option.device = device;
          },
          "auto, cpu, cuda or cuda:N")

@@ -6,6 +6,7 @@
 #include "base/signals.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "gpu/training_device.h"
 #include "train/trainer.h"
 
 namespace hsm::cli {
@@ -30,8 +31,8 @@ ExitCode run_train(const Options& options) {
   options.runtime.apply(config.runtime);
   const TrainingRequests requests{[&signals] { return signals.stop_requested(); },
                                   [&signals] { return signals.take_checkpoint_request(); }};
-  return train(config, options.resume, requests) == Outcome::finished ? ExitCode::done
-                                                                      : ExitCode::interrupted;
+  const Outcome outcome = train(config, options.resume, requests, choose_training_engine(config));
+  return outcome == Outcome::finished ? ExitCode::done : ExitCode::interrupted;
 }
 
 }  // namespace

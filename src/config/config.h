@@ -122,8 +122,9 @@ struct TrainConfig {
 };
 
 struct RuntimeConfig {
-  std::string device = "auto";  ///< auto | cpu | cuda | cuda:N
-  int64_t threads = 0;          ///< 0: as many as this process may use
+  std::string device = "auto";    ///< auto | cpu | cuda | cuda:N
+  int64_t threads = 0;            ///< 0: as many as this process may use
+  uint64_t gpu_memory_limit = 0;  ///< bytes of a GPU's memory to use; in JSON a size; 0: all of it
 
   bool operator==(const RuntimeConfig&) const = default;
 };

@@ -185,9 +185,12 @@ void describe(SectionBuilder<TrainConfig>& s) {
 void describe(SectionBuilder<RuntimeConfig>& s) {
   s.value("device", &RuntimeConfig::device,
           PatternKind{"^(auto|cpu|cuda(:[0-9]{1,3})?)$", "\"auto\", \"cpu\", \"cuda\" or \"cuda:N\""},
-          "Where to compute. \"auto\": the first GPU if there is one, else the CPU.");
+          "Where to train. \"auto\": on the first GPU if there is one, else on the CPU.");
   s.value("threads", &RuntimeConfig::threads, between(0, 4096),
           "Threads on the CPU. 0: as many as the process may use. Results don't depend on it.");
+  s.value("gpu_memory_limit", &RuntimeConfig::gpu_memory_limit, SizeKind{true},
+          "On a GPU: how much of its memory to take at most; what is needed is taken as it is needed. 0: all "
+          "there is.");
 }
 
 void describe(SectionBuilder<DecodeConfig>& s) {

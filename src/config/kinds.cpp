@@ -229,12 +229,15 @@ bool SizeKind::read(const Json& json, uint64_t& value, const path&) const {
       return false;
     }
   }
-  if (bytes == 0 || bytes > uint64_t{kLargestInteger}) return false;
+  const bool zero = json.is_number() && json.get<double>() == 0;
+  if (bytes == 0 && !(zero && or_zero)) return false;
+  if (bytes > uint64_t{kLargestInteger}) return false;
   value = bytes;
   return true;
 }
 
 Json SizeKind::write(uint64_t value) const {
+  if (value == 0) return 0;
   if (value % (uint64_t{1} << 30) == 0) return std::to_string(value >> 30) + "GiB";
   if (value % (uint64_t{1} << 20) == 0) return std::to_string(value >> 20) + "MiB";
   return value;
@@ -242,7 +245,7 @@ Json SizeKind::write(uint64_t value) const {
 
 OrderedJson SizeKind::schema() const {
   return any_of({{"type", "string"}, {"pattern", kSizePattern}},
-                {{"type", "integer"}, {"minimum", 1}, {"maximum", kLargestInteger}});
+                {{"type", "integer"}, {"minimum", or_zero ? 0 : 1}, {"maximum", kLargestInteger}});
 }
 
 bool DurationKind::read(const Json& json, double& value, const path&) const {

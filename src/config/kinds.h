@@ -123,10 +123,12 @@ struct AutoKind {
 /// Bytes: a string such as "256MiB", or a number.
 struct SizeKind {
   static constexpr bool kText = false;
+  bool or_zero = false;  ///< 0 is allowed, as for "no limit"
   bool read(const Json& json, uint64_t& value, const std::filesystem::path& folder) const;
   [[nodiscard]] Json write(uint64_t value) const;
   [[nodiscard]] std::string words() const {
-    return "a size of at least 1 byte such as \"256MiB\", \"2GB\" or 4096";
+    return std::string("a size of at least 1 byte such as \"256MiB\", \"2GB\" or 4096") +
+           (or_zero ? ", or 0" : "");
   }
   [[nodiscard]] OrderedJson schema() const;
 };

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,14 @@ const char* cuda_compiler_version();
 /// Looks for GPUs; never throws, and starts no CUDA context.
 CudaSurvey find_cuda_devices();
 
-/// Accepts the devices this version computes on: "auto" and "cpu". UsageError for "cuda", "cuda:N", saying
-/// what is missing, and for anything else.
-void check_device(std::string_view device);
+/// Compute capability that the device code is made for; later ones will do, too.
+inline constexpr int kLeastCapability = 8;
+
+/// The GPU that `device` asks for among those of `survey`, or nothing for the CPU: "cpu"; "auto", the first
+/// GPU that will do, else the CPU; "cuda", the same, "cuda:N". UsageError saying what is missing when a GPU
+/// is asked for that isn't there or won't do, and for anything else.
+std::optional<int> choose_device(std::string_view device, const CudaSurvey& survey);
+/// The same, looking for GPUs only when `device` needs it.
+std::optional<int> choose_device(std::string_view device);
 
 }  // namespace hsm::kernels

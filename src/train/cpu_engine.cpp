@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/error.h"
 #include "train/optimizer.h"
 #include "train/touched_rows.h"
 #include "train/training_engine.h"
@@ -75,8 +76,15 @@ class CpuEngine final : public TrainingEngine {
 
 }  // namespace
 
+void check_cpu_precision(const TrainConfig& config) {
+  if (config.precision == "fp32") return;
+  throw UsageError("train.precision: \"" + config.precision +
+                   "\" given, but training runs on the CPU, which computes in \"fp32\"");
+}
+
 std::unique_ptr<TrainingEngine> make_cpu_engine(const Config& config, ModelShape shape, HeadLayout layout,
                                                 ThreadPool& pool) {
+  check_cpu_precision(config.train);
   return std::make_unique<CpuEngine>(config, std::move(shape), std::move(layout), pool);
 }
 

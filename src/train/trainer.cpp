@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/size.h"
 #include "config/config_file.h"
-#include "kernels/cuda_device.h"
 #include "train/reading_report.h"
 #include "train/resume_settings.h"
 
@@ -84,11 +83,6 @@ Outcome train_in(const RunDirectory& directory, const Config& config, bool resum
 
 Outcome train(const Config& config, bool resume, const TrainingRequests& requests,
               const TrainingEngineFactory& make_engine) {
-  kernels::check_device(config.runtime.device);
-  if (config.train.precision != "fp32") {
-    throw UsageError("train.precision: \"" + config.train.precision +
-                     "\" given, but training runs on the CPU, which computes in fp32");
-  }
   const RunDirectory directory(config.output.directory);
   if (!resume && directory.holds_run()) {
     throw UsageError(directory.path().string() +

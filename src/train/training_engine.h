@@ -67,7 +67,10 @@ class TrainingEngine {
 using TrainingEngineFactory =
     std::function<std::unique_ptr<TrainingEngine>(const Config&, ModelShape, HeadLayout, ThreadPool&)>;
 
-/// The engine that runs on the processor. `pool` outlives it.
+/// UsageError when train.precision is one that the CPU does not compute in.
+void check_cpu_precision(const TrainConfig& config);
+
+/// The engine that runs on the processor. `pool` outlives it. UsageError as for check_cpu_precision().
 std::unique_ptr<TrainingEngine> make_cpu_engine(const Config& config, ModelShape shape, HeadLayout layout,
                                                 ThreadPool& pool);
 

@@ -256,6 +256,18 @@ TEST(Train, DivergenceHasItsOwnExitCode) {
   EXPECT_TRUE(std::filesystem::exists(training.model + "/checkpoints/step-000000000.safetensors"));
 }
 
+TEST(Train, AGpuThatIsNotThereAndWhatNeedsOneAreRefusedBeforeAnythingIsWritten) {
+  const Training training;
+  const Outcome precision =
+      run_program(training.command({"--device", "cpu", "--set", "train.precision=bf16"}));
+  EXPECT_EQ(precision.code, 2);
+  EXPECT_THAT(precision.err, HasSubstr("train.precision: \"bf16\""));
+  const Outcome device = run_program(training.command({"--set", "runtime.device=cuda:97"}));
+  EXPECT_EQ(device.code, 2);
+  EXPECT_THAT(device.err, HasSubstr("device \"cuda:97\""));
+  EXPECT_FALSE(std::filesystem::exists(training.model));
+}
+
 TEST(Train, AFolderThatCannotBeWrittenIsOutOfResource) {
   const Training training;
   write_file(training.model, "a file where a folder should be");

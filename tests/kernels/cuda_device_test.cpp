@@ -28,24 +28,49 @@ TEST(CudaDevice, WithoutCompilerThereAreNoDevices) {
   }
 }
 
-TEST(CudaDevice, CpuIsAccepted) {
-  EXPECT_NO_THROW(check_device("auto"));
-  EXPECT_NO_THROW(check_device("cpu"));
+CudaSurvey survey_of(std::initializer_list<int> capabilities) {
+  CudaSurvey survey;
+  for (const int major : capabilities) {
+    survey.devices.push_back({static_cast<int>(survey.devices.size()), "Some GPU", major, 6, 1 << 30});
+  }
+  if (survey.devices.empty()) survey.reason = "no driver";
+  return survey;
 }
 
-TEST(CudaDevice, OtherDevicesAreRefusedWithTheirNameAndAReason) {
-  for (const char* device : {"cuda", "cuda:1"}) {
+TEST(ChooseDevice, CpuNeedsNoSurvey) {
+  EXPECT_EQ(choose_device("cpu"), std::nullopt);
+  EXPECT_EQ(choose_device("cpu", survey_of({9})), std::nullopt);
+}
+
+TEST(ChooseDevice, AutoTakesTheFirstGpuThatWillDo) {
+  EXPECT_EQ(choose_device("auto", survey_of({})), std::nullopt);
+  EXPECT_EQ(choose_device("auto", survey_of({7})), std::nullopt);
+  EXPECT_EQ(choose_device("auto", survey_of({7, 9, 8})), 1);
+  EXPECT_EQ(choose_device("cuda", survey_of({7, 9, 8})), 1);
+}
+
+TEST(ChooseDevice, ANumberIsTakenByItsWord) {
+  EXPECT_EQ(choose_device("cuda:0", survey_of({8, 9})), 0);
+  EXPECT_EQ(choose_device("cuda:1", survey_of({8, 9})), 1);
+}
+
+TEST(ChooseDevice, AGpuThatIsNotThereIsRefusedWithItsNameAndTheReason) {
+  const auto message = [](const char* device, const CudaSurvey& survey) -> std::string {
     try {
-      check_device(device);
-      FAIL() << device << " was accepted";
+      choose_device(device, survey);
     } catch (const UsageError& error) {
-      const CudaSurvey survey = find_cuda_devices();
-      EXPECT_THAT(error.what(), HasSubstr("\"" + std::string(device) + "\""));
-      EXPECT_THAT(error.what(), HasSubstr(survey.devices.empty() ? survey.reason : "on the CPU only"));
+      return error.what();
     }
-  }
-  for (const char* device : {"gpu", "", "CUDA", "cudax"}) {
-    EXPECT_THROW(check_device(device), UsageError) << device;
+    return "accepted";
+  };
+  EXPECT_EQ(message("cuda", survey_of({})), "device \"cuda\": no driver; use cpu or auto");
+  EXPECT_EQ(message("cuda:1", survey_of({})), "device \"cuda:1\": no driver; use cpu or auto");
+  EXPECT_EQ(message("cuda:2", survey_of({8, 9})), "device \"cuda:2\": the last GPU here is cuda:1");
+  EXPECT_EQ(message("cuda:0", survey_of({7})),
+            "device \"cuda:0\": cuda:0 (Some GPU) has compute capability 7.6, expected 8.0 or later");
+  EXPECT_THAT(message("cuda", survey_of({7})), HasSubstr("capability 7.6, expected 8.0 or later; use cpu"));
+  for (const char* device : {"gpu", "", "CUDA", "cudax", "cuda:", "cuda:x", "cuda:-1", "cuda:1x"}) {
+    EXPECT_THAT(message(device, survey_of({8})), HasSubstr("expected auto, cpu, cuda or cuda:N")) << device;
   }
 }
 
