@@ -1,7 +1,6 @@
 #include "kernels/optimizer.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cmath>
 #include <numeric>
@@ -23,9 +22,9 @@ int64_t rows_of_piece(int64_t width) {
   return std::max<int64_t>(1, kPiece / std::max<int64_t>(1, width));
 }
 
-UpdateFunction active_update() {
-  static const UpdateFunction function = update_function(active_instruction_set());
-  return function;
+const OptimizerKernels& active() {
+  static const OptimizerKernels& kernels = optimizer_kernels(active_instruction_set());
+  return kernels;
 }
 
 UpdateRule make_rule(const OptimizerOptions& options, int64_t step, double learning_rate, double scale) {
@@ -100,7 +99,7 @@ class CatchUp {
     if (options_.kind == OptimizerKind::adagrad) {
       const UpdateRange range = range_of(slot_, nullptr, row * slot_.width, slot_.width);
       for (int64_t step = stamp + 1; step <= until_; ++step) {
-        active_update()(make_rule(options_, step, history_.learning_rate(step), 1), range);
+        active().update(make_rule(options_, step, history_.learning_rate(step), 1), range);
       }
     } else {
       drift(drifts_[static_cast<size_t>(until_ - stamp)], row * slot_.width);
@@ -154,16 +153,16 @@ void check_moments(const OptimizerOptions& options, const OptimizerSlot& slot) {
 
 }  // namespace
 
-UpdateFunction update_function(InstructionSet set) {
+const OptimizerKernels& optimizer_kernels(InstructionSet set) {
   switch (set) {
 #if defined(__x86_64__)
     case InstructionSet::avx512:
-      return update_function_avx512();
+      return optimizer_kernels_avx512();
     case InstructionSet::avx2:
-      return update_function_avx2();
+      return optimizer_kernels_avx2();
 #endif
     default:
-      return update_function_portable();
+      return optimizer_kernels_portable();
   }
 }
 
@@ -215,7 +214,7 @@ void update(const OptimizerOptions& options, const StepHistory& history, const O
   const auto count = static_cast<int64_t>(gradient.size());
   pool.run(divide_up(count, kPiece), [&](int64_t item, int) {
     const int64_t first = item * kPiece;
-    active_update()(rule, range_of(slot, gradient.data() + first, first, std::min(kPiece, count - first)));
+    active().update(rule, range_of(slot, gradient.data() + first, first, std::min(kPiece, count - first)));
   });
 }
 
@@ -230,7 +229,7 @@ void update_rows(const OptimizerOptions& options, const StepHistory& history, co
   for_rows(static_cast<int64_t>(gradient.rows.size()), slot.width, pool, [&](int64_t i) {
     const int64_t row = gradient.rows[static_cast<size_t>(i)];
     if (lags) catch_up.run(row);
-    active_update()(rule, range_of(slot, gradient.values.data() + i * gradient.width + offset,
+    active().update(rule, range_of(slot, gradient.values.data() + i * gradient.width + offset,
                                    row * slot.width, slot.width));
     if (lags) slot.stamps[static_cast<size_t>(row)] = now;
   });
@@ -259,19 +258,9 @@ double sum_of_squares(std::span<const float> x, ThreadPool& pool) {
   const auto count = static_cast<int64_t>(x.size());
   std::vector<double> pieces(static_cast<size_t>(divide_up(count, kPiece)));
   pool.run(static_cast<int64_t>(pieces.size()), [&](int64_t item, int) {
-    constexpr int64_t kSums = 8;
-    std::array<double, kSums> sums{};
-    const int64_t last = std::min(count, (item + 1) * kPiece);
-    int64_t i = item * kPiece;
-    for (; i + kSums <= last; i += kSums) {
-      for (int64_t s = 0; s < kSums; ++s) {
-        const double value = x[static_cast<size_t>(i + s)];
-        sums[static_cast<size_t>(s)] += value * value;
-      }
-    }
-    for (; i < last; ++i)
-      sums[0] += static_cast<double>(x[static_cast<size_t>(i)]) * x[static_cast<size_t>(i)];
-    pieces[static_cast<size_t>(item)] = std::accumulate(sums.begin(), sums.end(), 0.0);
+    const int64_t first = item * kPiece;
+    pieces[static_cast<size_t>(item)] =
+        active().sum_of_squares(x.data() + first, std::min(kPiece, count - first));
   });
   return std::accumulate(pieces.begin(), pieces.end(), 0.0);
 }

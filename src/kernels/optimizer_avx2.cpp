@@ -2,8 +2,8 @@
 
 namespace hsm::kernels {
 
-UpdateFunction update_function_avx2() {
-  return update_any;
+const OptimizerKernels& optimizer_kernels_avx2() {
+  return kOptimizerKernels;
 }
 
 }  // namespace hsm::kernels

@@ -37,12 +37,17 @@ struct UpdateRange {
   float* second = nullptr;
 };
 
-using UpdateFunction = void (*)(const UpdateRule&, const UpdateRange&);
+struct OptimizerKernels {
+  void (*update)(const UpdateRule&, const UpdateRange&);
+  /// Σ x² in double: the squares are exact, and lane l of 32 sums those of places ≡ l, so every instruction
+  /// set gives the same bits.
+  double (*sum_of_squares)(const float* x, int64_t count);
+};
 
-UpdateFunction update_function_portable();
-UpdateFunction update_function_avx2();
-UpdateFunction update_function_avx512();
+const OptimizerKernels& optimizer_kernels_portable();
+const OptimizerKernels& optimizer_kernels_avx2();
+const OptimizerKernels& optimizer_kernels_avx512();
 
-UpdateFunction update_function(InstructionSet set);
+const OptimizerKernels& optimizer_kernels(InstructionSet set);
 
 }  // namespace hsm::kernels

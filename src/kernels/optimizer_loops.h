@@ -62,5 +62,32 @@ inline void update_any(const UpdateRule& rule, const UpdateRange& range) {
   }
 }
 
+inline double sum_of_squares_loop(const float* x, int64_t count) {
+  constexpr int kWide = 8;
+  constexpr int kSums = 4;
+  typedef double Doubles __attribute__((vector_size(kWide * sizeof(double))));
+  typedef float Floats __attribute__((vector_size(kWide * sizeof(float)), aligned(4), may_alias));
+  Doubles sums[kSums] = {};
+  int64_t i = 0;
+  for (; i + kWide * kSums <= count; i += kWide * kSums) {
+    HSM_UNROLL
+    for (int s = 0; s < kSums; ++s) {
+      const Doubles value =
+          __builtin_convertvector(*reinterpret_cast<const Floats*>(x + i + s * kWide), Doubles);
+      sums[s] += value * value;
+    }
+  }
+  for (int64_t at = 0; i < count; ++i, ++at) {
+    const double value = x[i];
+    sums[at / kWide][at % kWide] += value * value;
+  }
+  const Doubles all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  double sum = 0;
+  for (int lane = 0; lane < kWide; ++lane) sum += all[lane];
+  return sum;
+}
+
+constexpr OptimizerKernels kOptimizerKernels = {update_any, sum_of_squares_loop};
+
 }  // namespace
 }  // namespace hsm::kernels

@@ -2,8 +2,8 @@
 
 namespace hsm::kernels {
 
-UpdateFunction update_function_portable() {
-  return update_any;
+const OptimizerKernels& optimizer_kernels_portable() {
+  return kOptimizerKernels;
 }
 
 }  // namespace hsm::kernels

@@ -145,7 +145,7 @@ TEST_P(Optimizer, EveryInstructionSetFollowsTheFormula) {
                             .rest2 = static_cast<float>(1 - 0.97),
                             .root_factor = static_cast<float>(1 / std::sqrt(1 - 0.97)),
                             .epsilon = 1e-6F};
-      update_function(set)(
+      optimizer_kernels(set).update(
           rule, {size, gradient.data(), tensor.value.data(), tensor.first.data(), tensor.second.data()});
       oracle.step(std::vector<double>(gradient.begin(), gradient.end()), rate);
       expect_near(tensor.value, oracle.value, 2e-6);
@@ -369,6 +369,15 @@ TEST(SumOfSquares, IsExactInDoubleAndTheSameForAnyNumberOfThreads) {
     const double got = sum_of_squares(x, one);
     EXPECT_NEAR(got, expected, 1e-12 * (1 + expected));
     EXPECT_EQ(got, sum_of_squares(x, three));
+  }
+}
+
+TEST(SumOfSquares, HasTheSameBitsOnEveryInstructionSet) {
+  for (const int64_t size : {0, 1, 31, 32, 77, 1003}) {
+    const std::vector<float> x = random_values<float>(size, 9, 3);
+    const double expected = optimizer_kernels(InstructionSet::portable).sum_of_squares(x.data(), size);
+    for (const InstructionSet set : available_instruction_sets())
+      EXPECT_EQ(optimizer_kernels(set).sum_of_squares(x.data(), size), expected) << name(set) << " " << size;
   }
 }
 
