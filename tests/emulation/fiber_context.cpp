@@ -39,6 +39,7 @@ struct FiberBlock::Impl {
     patience = kPatience[static_cast<size_t>(dice.below(4))];
     // Who comes next: any lane, the first or the last that can run, or one of the same warp.
     choice = dice.below(4);
+    memory_delay = dice.below(2) == 0 ? 2 : 50;
   }
 
   int pick() {
@@ -74,7 +75,7 @@ struct FiberBlock::Impl {
       if (lanes[i].state != LaneState::at_block || lanes[i].site != site) {
         throw Violation("barrier: lane 0 is at line " + std::to_string(site & 0xFFF) + ", lane " +
                         std::to_string(i) + " at line " + std::to_string(lanes[i].site & 0xFFF) +
-                        (lanes[i].state == LaneState::finished ? " (finished)"
+                        (lanes[i].state == LaneState::finished  ? " (finished)"
                          : lanes[i].state == LaneState::at_warp ? " (of its warp)"
                                                                 : ""));
       }
@@ -93,8 +94,8 @@ struct FiberBlock::Impl {
     for (size_t i = first; i < first + 32; ++i) {
       if (static_cast<int>(i) == thread) continue;
       if (lanes[i].site != site) {
-        throw Violation("collective: lanes of a warp meet at lines " + std::to_string(site & 0xFFF) + " and " +
-                        std::to_string(lanes[i].site & 0xFFF));
+        throw Violation("collective: lanes of a warp meet at lines " + std::to_string(site & 0xFFF) +
+                        " and " + std::to_string(lanes[i].site & 0xFFF));
       }
       lanes[i].state = LaneState::ready;
     }
@@ -110,6 +111,8 @@ struct FiberBlock::Impl {
   int current = 0;
   int patience = 1;
   int choice = 0;
+  int memory_delay = 1;
+  int64_t steps = 0;
   int left = 0;
 };
 
@@ -118,23 +121,22 @@ FiberBlock::FiberBlock(BlockState& block, const Options& options)
 
 FiberBlock::~FiberBlock() = default;
 
-void FiberBlock::run_function(void (*call)(FiberContext&, const void*), const void* function) {
+void FiberBlock::run_function(void (*call)(const void*, BlockState&, int), const void* function) {
   Impl& impl = *impl_;
   for (size_t i = 0; i < impl.lanes.size(); ++i) {
-    impl.lanes[i].fiber = context::fiber(
-        std::allocator_arg, impl.stacks, [this, &impl, i, call, function](context::fiber&& scheduler) {
-          impl.scheduler = std::move(scheduler);
-          try {
-            FiberContext context(*this, impl.block, static_cast<int>(i));
-            call(context, function);
-          } catch (const context::detail::forced_unwind&) {
-            throw;  // the block is given up
-          } catch (...) {
-            impl.failure = std::current_exception();
-          }
-          impl.lanes[i].state = LaneState::finished;
-          return std::move(impl.scheduler);
-        });
+    impl.lanes[i].fiber = context::fiber(std::allocator_arg, impl.stacks,
+                                         [&impl, i, call, function](context::fiber&& scheduler) {
+                                           impl.scheduler = std::move(scheduler);
+                                           try {
+                                             call(function, impl.block, static_cast<int>(i));
+                                           } catch (const context::detail::forced_unwind&) {
+                                             throw;  // the block is given up
+                                           } catch (...) {
+                                             impl.failure = std::current_exception();
+                                           }
+                                           impl.lanes[i].state = LaneState::finished;
+                                           return std::move(impl.scheduler);
+                                         });
   }
   size_t finished = 0;
   while (finished < impl.lanes.size()) {
@@ -159,14 +161,25 @@ void FiberContext::step() {
     land(copies_[at]);
     copies_.erase(copies_.begin() + static_cast<std::ptrdiff_t>(at));
   }
+  if (!stores_.empty() && impl.dice.below(impl.memory_delay) == 0) drain(1);
+  if (++impl.steps > state_.options.most_steps) throw Violation("the block does not end");
   if (--impl.left <= 0) impl.yield(LaneState::ready, 0);
 }
 
+void FiberContext::drain(size_t count) {
+  for (; count > 0 && !stores_.empty(); --count) {
+    std::memcpy(stores_.front().target, stores_.front().bytes.data(), stores_.front().size);
+    stores_.pop_front();
+  }
+}
+
 void FiberContext::block_barrier(int site) {
+  drain(stores_.size());
   fibers_.impl_->yield(LaneState::at_block, site);
 }
 
 void FiberContext::warp_barrier(int site) {
+  drain(stores_.size());
   fibers_.impl_->arrive_at_warp(thread(), site);
 }
 

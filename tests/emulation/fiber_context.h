@@ -11,8 +11,10 @@ namespace hsm::emulation {
 
 class FiberBlock;
 
-/// A lane that runs as a fiber and may be left for another at every call: an adversary draws from the seed how
-/// far ahead which lanes run. Copies poison their target and land at a random moment before wait().
+/// A lane that runs as a fiber and may be left for another at every call: an adversary draws from the seed
+/// how far ahead which lanes run. Copies poison their target and land at a random moment before wait(). What
+/// a lane stores is seen by itself at once, by others at a random moment before its next barrier: collectives
+/// of a warp order no memory.
 class FiberContext : public LaneContext<FiberContext> {
  public:
   FiberContext(FiberBlock& fibers, BlockState& block, int thread)
@@ -29,6 +31,28 @@ class FiberContext : public LaneContext<FiberContext> {
     return values;
   }
 
+  template <class T>
+  std::remove_const_t<T> load(T* from) const {
+    using Value = std::remove_const_t<T>;
+    for (auto late = stores_.rbegin(); late != stores_.rend(); ++late) {
+      if (late->target != from) continue;
+      Value value;
+      std::memcpy(&value, late->bytes.data(), sizeof value);
+      return value;
+    }
+    return *from;
+  }
+  template <class T>
+  void store(T* to, T value) {
+    static_assert(sizeof(T) <= 16);
+    Store late{to, sizeof value, {}};
+    std::memcpy(late.bytes.data(), &value, sizeof value);
+    stores_.push_back(late);
+    if (stores_.size() > 64) drain(1);
+  }
+  /// Lets the oldest stores be seen by all.
+  void drain(size_t count);
+
   void step();
   void block_barrier(int site);
   void warp_barrier(int site);
@@ -43,11 +67,17 @@ class FiberContext : public LaneContext<FiberContext> {
     const void* source;  ///< null: zeros
     int group;
   };
+  struct Store {
+    void* target;
+    size_t size;
+    std::array<unsigned char, 16> bytes;
+  };
   static void land(const Copy& copy);
   std::array<std::array<unsigned char, 32>, 32> exchange_bytes(const std::array<unsigned char, 32>& mine);
 
   FiberBlock& fibers_;
   std::deque<Copy> copies_;
+  std::deque<Store> stores_;
   int group_ = 0;
 };
 
@@ -60,9 +90,13 @@ class FiberBlock {
   FiberBlock& operator=(const FiberBlock&) = delete;
 
   /// Throws what a lane threw, or Violation when lanes wait for what never comes.
-  template <class Body>
+  template <class Body, class Context = FiberContext>
   void run(const typename Body::Args& args) {
-    run_lanes([&args](FiberContext& context) { Body::run(context, args); });
+    run_lanes([&](BlockState& block, int thread) {
+      Context context(*this, block, thread);
+      Body::run(context, args);
+      context.drain(~size_t{0});
+    });
   }
 
  private:
@@ -70,15 +104,17 @@ class FiberBlock {
   struct Impl;
   template <class F>
   void run_lanes(F f) {
-    run_function([](FiberContext& context, const void* function) { (*static_cast<const F*>(function))(context); }, &f);
+    run_function([](const void* function, BlockState& block,
+                    int thread) { (*static_cast<const F*>(function))(block, thread); },
+                 &f);
   }
-  void run_function(void (*call)(FiberContext&, const void*), const void* function);
+  void run_function(void (*call)(const void*, BlockState&, int), const void* function);
 
   std::unique_ptr<Impl> impl_;
 };
 
 /// Runs Body as a grid of at most `most_blocks`, one after the other in an order drawn from the seed.
-template <class Body>
+template <class Body, class Context = FiberContext>
 void emulate(const typename Body::Args& args, int most_blocks, const Options& options) {
   const int blocks = static_cast<int>(std::min<int64_t>(Body::items(args), most_blocks));
   Dice dice(options.seed ^ 0x5EED);
@@ -86,7 +122,7 @@ void emulate(const typename Body::Args& args, int most_blocks, const Options& op
   for (int i = 0; i < blocks; ++i) order.insert(order.begin() + dice.below(i + 1), i);
   for (const int index : order) {
     BlockState block(index, blocks, Body::kThreads, static_cast<size_t>(Body::shared_bytes(args)), options);
-    FiberBlock(block, options).run<Body>(args);
+    FiberBlock(block, options).run<Body, Context>(args);
   }
 }
 

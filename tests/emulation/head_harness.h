@@ -8,6 +8,7 @@
 #include "kernels/device/bucket.h"
 #include "kernels/device/head_forward.h"
 #include "kernels/device/head_gradients.h"
+#include "kernels/device/head_shapes.h"
 #include "reference/head_oracle.h"
 
 namespace hsm::emulation {
@@ -21,9 +22,9 @@ struct HeadCase {
   std::vector<int64_t> cluster_sizes;
   int64_t dim = 0;
   int64_t tokens = 0;
-  double ignored = 0;       ///< share of tokens without loss
-  int only_cluster = -1;    ///< all targets lie in this cluster
-  double magnitude = 1;     ///< of weights and hidden states
+  double ignored = 0;     ///< share of tokens without loss
+  int only_cluster = -1;  ///< all targets lie in this cluster
+  double magnitude = 1;   ///< of weights and hidden states
 
   [[nodiscard]] reference::HeadProblem problem() const;
   friend std::ostream& operator<<(std::ostream& out, const HeadCase& c) { return out << c.name; }
@@ -43,17 +44,7 @@ struct HeadKernels {
   using Weight = device::WeightGradient<P, Backward_>;
   using Sum = device::SumSplits<P, Threads>;
 
-  static device::HeadTiles tiles() {
-    device::HeadTiles tiles;
-    tiles.root_tokens = Root_::BM;
-    tiles.root_columns = Root_::BN;
-    tiles.leaf_tokens = Leaf_::BM;
-    tiles.leaf_columns = Leaf_::BN;
-    tiles.x_rows = Backward_::BX;
-    tiles.y_rows = Backward_::BY;
-    tiles.slice = Backward_::Slice;
-    return tiles;
-  }
+  static device::HeadTiles tiles() { return device::tiles_of<Root_, Leaf_, Backward_>(); }
 };
 
 /// Memory of a pass, poisoned before it, and the answers afterwards. Inputs are rounded to the precision.
@@ -113,8 +104,8 @@ class HeadRun {
   reference::HeadProblem rounded_;
   device::HeadArgs<P> args_;
   std::vector<T> hidden_in_, word_in_, cluster_in_, hidden_;
-  std::vector<S> word_bias_in_, cluster_bias_in_, scale_, root_logit_, leaf_logit_, root_sum_, leaf_sum_, loss_,
-      workspace_, total_, word_, word_bias_, cluster_, cluster_bias_;
+  std::vector<S> word_bias_in_, cluster_bias_in_, scale_, root_logit_, leaf_logit_, root_sum_, leaf_sum_,
+      loss_, workspace_, total_, word_, word_bias_, cluster_, cluster_bias_;
   std::vector<int32_t> cluster_of_row_, targets_, key_, order_, counts_, word_rows_;
   std::vector<int32_t> prefixes_[5];
   std::vector<int64_t> word_row_count_;
@@ -194,19 +185,21 @@ void HeadRun<P>::prepare() {
       cluster_of_row_[static_cast<size_t>(row)] = static_cast<int32_t>(c);
     }
   }
-  args_.in = {const_view(hidden_in_),       const_view(word_in_),         const_view(cluster_in_),
-              const_view(word_bias_in_),    const_view(cluster_bias_in_), const_view(rounded_.cluster_offsets),
+  args_.in = {const_view(hidden_in_),      const_view(word_in_),         const_view(cluster_in_),
+              const_view(word_bias_in_),   const_view(cluster_bias_in_), const_view(rounded_.cluster_offsets),
               const_view(cluster_of_row_), const_view(targets_),         const_view(scale_)};
 
-  for (auto* per_token : {&root_logit_, &leaf_logit_, &root_sum_, &leaf_sum_, &loss_}) poison(*per_token, sizes.tokens);
+  for (auto* per_token : {&root_logit_, &leaf_logit_, &root_sum_, &leaf_sum_, &loss_})
+    poison(*per_token, sizes.tokens);
   poison(key_, sizes.tokens);
   poison(order_, sizes.tokens);
   poison(counts_, plan.counts());
   for (auto& prefix : prefixes_) poison(prefix, plan.prefix());
   poison(workspace_, plan.workspace());
-  args_.state = {view(key_),         view(order_),       view(root_logit_),  view(leaf_logit_), view(root_sum_),
-                 view(leaf_sum_),    view(loss_),        view(counts_),      view(prefixes_[0]), view(prefixes_[1]),
-                 view(prefixes_[2]), view(prefixes_[3]), view(prefixes_[4]), view(workspace_)};
+  args_.state = {view(key_),         view(order_),       view(root_logit_),  view(leaf_logit_),
+                 view(root_sum_),    view(leaf_sum_),    view(loss_),        view(counts_),
+                 view(prefixes_[0]), view(prefixes_[1]), view(prefixes_[2]), view(prefixes_[3]),
+                 view(prefixes_[4]), view(workspace_)};
 
   const int64_t rows = plan.most_gradient_rows();
   poison(total_, 1);

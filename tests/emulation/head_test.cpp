@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "emulation/fiber_head.h"
 #include "emulation/head_bounds.h"
-#include "emulation/head_kernels.h"
 
 namespace hsm::emulation {
 namespace {
@@ -45,8 +45,10 @@ void check(const HeadCase& c, bool finely, int most_blocks, uint64_t seed) {
   constexpr double kScale = 0.37;
   HeadRun<P> run(c.problem(), Kernels::tiles(), kScale);
   if (finely) cut_finely(run.plan());
-  const auto got = run_head<Kernels>(run, most_blocks, {seed, seed, {}, nullptr});
-  EXPECT_EQ(compare_head(run.rounded(), got, static_cast<double>(static_cast<typename P::Sum>(kScale)), rounding_of<P>()), "")
+  const auto got = run_head<Kernels>(run, most_blocks, {.seed = seed, .layout_seed = seed});
+  EXPECT_EQ(compare_head(run.rounded(), got, static_cast<double>(static_cast<typename P::Sum>(kScale)),
+                         rounding_of<P>()),
+            "")
       << "seed " << seed << ", " << most_blocks << " blocks";
 }
 
@@ -83,7 +85,7 @@ TEST(HeadBucket, SortsTokensStablyByKey) {
       using Kernels = TinyKernels<Fma<float>, true>;
       HeadRun<Fma<float>> run(c.problem(), Kernels::tiles(), 1);
       if (finely) cut_finely(run.plan());
-      run_head<Kernels>(run, 2, {5, 5, {}, nullptr});
+      run_head<Kernels>(run, 2, {.seed = 5});
       std::vector<int32_t> want(run.order().size());
       std::iota(want.begin(), want.end(), 0);
       const auto keys = run.keys();
@@ -107,7 +109,7 @@ TEST(HeadKernels, GiveTheSameBitsUnderEverySchedule) {
   const auto run_with = [&](int most_blocks, uint64_t seed) {
     HeadRun<Bf16> run(c.problem(), Kernels::tiles(), 0.5);
     cut_finely(run.plan());
-    return run_head<Kernels>(run, most_blocks, {seed, 1, {}, nullptr});
+    return run_head<Kernels>(run, most_blocks, {.seed = seed});
   };
   const auto first = run_with(1, 1);
   for (uint64_t seed = 2; seed < 10; ++seed) {

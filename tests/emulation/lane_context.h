@@ -14,18 +14,20 @@ namespace hsm::emulation {
 
 using kernels::device::View;
 
-/// What a kernel did that a GPU would not have reported: an access out of bounds, a barrier that not all lanes
-/// reach, a misaligned copy.
+/// What a kernel did that a GPU would not have reported: an access out of bounds, a barrier that not all
+/// lanes reach, a misaligned copy.
 struct Violation : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// What tests tell an emulator, and what they get back.
 struct Options {
-  uint64_t seed = 1;         ///< of the schedule
-  uint64_t layout_seed = 1;  ///< of which lane holds which element of a tile product
-  std::set<int> dead_sites;        ///< barriers and bounds tests that do nothing
-  std::set<int>* visited = nullptr;  ///< gets the sites of all barriers and bounds tests that were met
+  uint64_t seed = 1;                      ///< of the schedule
+  uint64_t layout_seed = 1;               ///< of which lane holds which element of a tile product
+  std::set<int> dead_sites;               ///< barriers and bounds tests that do nothing
+  bool without_barriers = false;          ///< all of them do nothing
+  std::set<int>* visited = nullptr;       ///< gets the sites of all barriers and bounds tests that were met
+  int64_t most_steps = int64_t{1} << 40;  ///< of a block, before it is taken to run for ever
 };
 
 /// A small fast generator (splitmix64) for schedules.
@@ -55,7 +57,8 @@ struct FragmentLayout {
     Dice dice(seed);
     const auto shuffle = [&dice](auto& values) {
       for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i);
-      for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[dice.below(static_cast<int>(i))]);
+      for (size_t i = values.size(); i > 1; --i)
+        std::swap(values[i - 1], values[dice.below(static_cast<int>(i))]);
     };
     shuffle(row);
     shuffle(column);
@@ -70,7 +73,8 @@ struct BlockState {
     size_t bytes;
   };
 
-  BlockState(int block_index, int block_count, int thread_count, size_t shared_bytes, const Options& run_options)
+  BlockState(int block_index, int block_count, int thread_count, size_t shared_bytes,
+             const Options& run_options)
       : block(block_index),
         blocks(block_count),
         threads(thread_count),
@@ -100,8 +104,9 @@ struct SharedMemory {
   int count = 0;
 };
 
-/// The execution context of one emulated lane (see kernels/device/context.h). Machine supplies what depends on
-/// how lanes run: step() before each access, barriers, exchange() between the lanes of a warp, and copies.
+/// The execution context of one emulated lane (see kernels/device/context.h). Machine supplies what depends
+/// on how lanes run: step() before each access, load() and store(), barriers, exchange() between the lanes of
+/// a warp, and copies.
 template <class Machine>
 class LaneContext {
  public:
@@ -118,10 +123,10 @@ class LaneContext {
   int warp() const { return thread_ / 32; }
 
   void sync(int site) {
-    if (alive(site)) machine().block_barrier(site);
+    if (alive(site) && !state_.options.without_barriers) machine().block_barrier(site);
   }
   void syncwarp(int site) {
-    if (alive(site)) machine().warp_barrier(site);
+    if (alive(site) && !state_.options.without_barriers) machine().warp_barrier(site);
   }
   bool guard(int site, bool inside) { return !alive(site) || inside; }
 
@@ -140,22 +145,22 @@ class LaneContext {
   template <class T>
   std::remove_const_t<T> get(View<T> view, int64_t i) {
     machine().step();
-    return *place(view, i);
+    return machine().load(place(view, i));
   }
   template <class T>
   void put(View<T> view, int64_t i, T value) {
     machine().step();
-    *place(view, i) = value;
+    machine().store(place(view, i), value);
   }
   template <class T>
   T get(Shared<T> memory, int i) {
     machine().step();
-    return *place(memory, i);
+    return machine().load(place(memory, i));
   }
   template <class T>
   void put(Shared<T> memory, int i, T value) {
     machine().step();
-    *place(memory, i) = value;
+    machine().store(place(memory, i), value);
   }
 
   template <class T>
@@ -303,11 +308,13 @@ class LaneContext {
   /// Tensor-core loads take whole 16-byte pieces.
   template <class P, class M>
   static void check_tile(const M& tile, int column) {
-    if (column % M::kPiece != 0 || tile.at % M::kPiece != 0) throw Violation("tile load: not aligned to 16 bytes");
+    if (column % M::kPiece != 0 || tile.at % M::kPiece != 0)
+      throw Violation("tile load: not aligned to 16 bytes");
   }
   template <class P, class M>
   typename P::Sum element(const M& tile, int row, int column) {
-    const auto value = kernels::device::Element<typename P::T>::load(get(tile.memory, tile.place(row, column)));
+    const auto value =
+        kernels::device::Element<typename P::T>::load(get(tile.memory, tile.place(row, column)));
     if constexpr (std::is_same_v<P, kernels::device::Tf32>) {
       return kernels::device::to_tf32(value);
     } else {

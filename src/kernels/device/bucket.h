@@ -1,8 +1,8 @@
 #pragma once
 #include "kernels/device/head_args.h"
 
-// The tokens of a batch, sorted by the cluster of their target: a stable counting sort without atomics, and the
-// lists from which the later kernels find their items. Three launches: count, scan, scatter.
+// The tokens of a batch, sorted by the cluster of their target: a stable counting sort without atomics, and
+// the lists from which the later kernels find their items. Three launches: count, scan, scatter.
 
 namespace hsm::kernels::device {
 
@@ -17,7 +17,8 @@ struct TokenKey {
     const int none = static_cast<int>(args.plan.sizes.clusters);
     if (target < args.plan.sizes.shortlist) return none;
     const int cluster = ctx.get(args.in.cluster_of_row, target);
-    const int64_t rows = ctx.get(args.in.cluster_offsets, cluster + 1) - ctx.get(args.in.cluster_offsets, cluster);
+    const int64_t rows =
+        ctx.get(args.in.cluster_offsets, cluster + 1) - ctx.get(args.in.cluster_offsets, cluster);
     return rows > 1 ? cluster : none;
   }
 };
@@ -27,7 +28,9 @@ template <class P>
 struct CountKeys {
   using Args = HeadArgs<P>;
   static constexpr int kThreads = 32;
-  static int64_t shared_bytes(const Args& args) { return divide_up<int64_t>(args.plan.sizes.keys() * 4, 128) * 128; }
+  static int64_t shared_bytes(const Args& args) {
+    return divide_up<int64_t>(args.plan.sizes.keys() * 4, 128) * 128;
+  }
   static int64_t items(const Args& args) { return args.plan.pieces; }
 
   template <class Ctx>
@@ -114,7 +117,7 @@ struct ScanKeys {
         ctx.put(args.out.word_row_count, 0, args.plan.sizes.shortlist + before.rows);
       }
     }
-    ctx.sync(HSM_SITE);  // token_start and row_start are whole
+    ctx.sync(HSM_SITE);  // token_start and row_start are whole, the scan's memory is free
 
     Sums tiles{0, 0, 0, 0};
     for (int key = first; key < end; ++key) tiles.tokens += tiles_ending_at(ctx, args, key);
@@ -128,7 +131,8 @@ struct ScanKeys {
 
  private:
   static HSM_DEVICE Sums add(const Sums& a, const Sums& b) {
-    return {a.tokens + b.tokens, a.rows + b.rows, a.leaf_items + b.leaf_items, a.weight_items + b.weight_items};
+    return {a.tokens + b.tokens, a.rows + b.rows, a.leaf_items + b.leaf_items,
+            a.weight_items + b.weight_items};
   }
 
   template <class Ctx>
@@ -180,7 +184,8 @@ struct ScanKeys {
     return divide_up(tokens, args.plan.tiles.x_rows);
   }
 
-  // Sums of the threads before this one; doubling steps between two halves of the memory.
+  // Sums of the threads before this one; doubling steps between two halves of the memory, which needs a
+  // barrier before it is used again.
   template <class Ctx>
   static HSM_DEVICE Sums exclusive(Ctx& ctx, typename Ctx::template Shared<Sums> memory, const Sums& mine) {
     int from = 0;
@@ -193,9 +198,7 @@ struct ScanKeys {
       ctx.put(memory, from + ctx.thread(), sum);
     }
     ctx.sync(HSM_SITE);  // the last half is whole
-    const Sums before = ctx.thread() == 0 ? Sums{0, 0, 0, 0} : ctx.get(memory, from + ctx.thread() - 1);
-    ctx.sync(HSM_SITE);  // read by all before it is used again
-    return before;
+    return ctx.thread() == 0 ? Sums{0, 0, 0, 0} : ctx.get(memory, from + ctx.thread() - 1);
   }
 };
 

@@ -1,0 +1,5 @@
+#include "kernels/device/head_launch.cuh"
+
+namespace hsm::kernels::device {
+HSM_INSTANTIATE_HEAD(Bf16)
+}  // namespace hsm::kernels::device
