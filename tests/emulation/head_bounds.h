@@ -11,9 +11,9 @@ namespace hsm::emulation {
 
 namespace device = kernels::device;
 
-/// How far a pass of the head may be from the oracle: rounding of G (`unit`, relative; `least`, absolute), of sums (`sum_unit`)
-/// and of what is stored (`store_unit`, dH alone). Each bound is Σ |terms| times the rounding they went
-/// through, after the usual analysis of floating-point sums.
+/// How far a pass of the head may be from the oracle: rounding of G (`unit`, relative; `least`, absolute), of
+/// sums (`sum_unit`) and of what is stored (`store_unit`, dH alone). Each bound is Σ |terms| times the
+/// rounding they went through, after the usual analysis of floating-point sums.
 struct Rounding {
   double unit;
   double sum_unit;
@@ -76,24 +76,27 @@ inline HeadMagnitudes head_magnitudes(const reference::HeadProblem& p) {
     for (int64_t k = 0; k < p.shortlist; ++k) rows.push_back(word_row(k));
     for (int64_t k = 0; k < p.clusters(); ++k) {
       rows.push_back({&p.cluster[static_cast<size_t>(k * p.dim)], p.cluster_bias[static_cast<size_t>(k)],
-                      &m.sums.cluster[static_cast<size_t>(k * p.dim)], &m.sums.cluster_bias[static_cast<size_t>(k)]});
+                      &m.sums.cluster[static_cast<size_t>(k * p.dim)],
+                      &m.sums.cluster_bias[static_cast<size_t>(k)]});
     }
     add(rows, static_cast<size_t>(c < 0 ? target : p.shortlist + c), static_cast<int64_t>(i));
     if (c < 0) continue;
     rows.clear();
     const auto cluster = static_cast<size_t>(c);
-    for (int64_t v = p.cluster_offsets[cluster]; v < p.cluster_offsets[cluster + 1]; ++v) rows.push_back(word_row(v));
+    for (int64_t v = p.cluster_offsets[cluster]; v < p.cluster_offsets[cluster + 1]; ++v)
+      rows.push_back(word_row(v));
     add(rows, static_cast<size_t>(target - p.cluster_offsets[cluster]), static_cast<int64_t>(i));
   }
   return m;
 }
 
 /// Checks every gradient and the loss; returns the first that is too far off, or nothing.
-inline std::string compare_head(const reference::HeadProblem& p, const reference::HeadAnswer& got, double scale,
-                                const Rounding& rounding) {
+inline std::string compare_head(const reference::HeadProblem& p, const reference::HeadAnswer& got,
+                                double scale, const Rounding& rounding) {
   const reference::HeadAnswer want = reference::head_oracle(p, scale);
   const HeadMagnitudes m = head_magnitudes(p);
-  const auto terms = static_cast<double>(p.words + p.clusters() + static_cast<int64_t>(p.targets.size()) + p.dim);
+  const auto terms =
+      static_cast<double>(p.words + p.clusters() + static_cast<int64_t>(p.targets.size()) + p.dim);
   // Relative error of an element of p: of its logit and of the log-sum it is divided by.
   const double probability = 2 * rounding.sum_unit * (static_cast<double>(p.dim) * m.logit + terms + 16);
   double largest = 0;
@@ -108,17 +111,18 @@ inline std::string compare_head(const reference::HeadProblem& p, const reference
       return;
     }
     for (size_t i = 0; i < a.size() && problem.empty(); ++i) {
-      const double bound = std::abs(scale) * (size[i] * (rounding.unit + probability + rounding.sum_unit * terms) +
-                                              rounding.least * terms * largest) +
-                           store * std::abs(b[i]) + 1e-30;
+      const double bound =
+          std::abs(scale) * (size[i] * (rounding.unit + probability + rounding.sum_unit * terms) +
+                             rounding.least * terms * largest) +
+          store * std::abs(b[i]) + 1e-30;
       if (!(std::abs(a[i] - b[i]) <= bound)) {
-        problem = std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(a[i]) + ", expected " +
-                  std::to_string(b[i]) + " within " + std::to_string(bound);
+        problem = std::string(name) + "[" + std::to_string(i) + "] is " + std::to_string(a[i]) +
+                  ", expected " + std::to_string(b[i]) + " within " + std::to_string(bound);
       }
     }
   };
-  const double loss_bound =
-      rounding.sum_unit * (static_cast<double>(p.dim) * m.logit + terms + 16) * (1 + static_cast<double>(p.targets.size()));
+  const double loss_bound = rounding.sum_unit * (static_cast<double>(p.dim) * m.logit + terms + 16) *
+                            (1 + static_cast<double>(p.targets.size()));
   if (!(std::abs(got.loss - want.loss) <= loss_bound)) {
     return "loss is " + std::to_string(got.loss) + ", expected " + std::to_string(want.loss);
   }

@@ -24,7 +24,7 @@ struct Violation : std::runtime_error {
 struct Options {
   uint64_t seed = 1;                      ///< of the schedule
   uint64_t layout_seed = 1;               ///< of which lane holds which element of a tile product
-  std::set<int> dead_sites;               ///< barriers and bounds tests that do nothing
+  std::set<int> dead_sites{};             ///< barriers and bounds tests that do nothing
   bool without_barriers = false;          ///< all of them do nothing
   std::set<int>* visited = nullptr;       ///< gets the sites of all barriers and bounds tests that were met
   int64_t most_steps = int64_t{1} << 40;  ///< of a block, before it is taken to run for ever

@@ -11,16 +11,20 @@
 //   sync(site)          barrier of the block
 //   syncwarp(site)      barrier of the warp
 //   guard(site, inside) returns `inside`; every bounds test goes through it
-//   shared<T>(count)    the next piece of the block's shared memory, 128-byte aligned: a Shared<T>. All threads
+//   shared<T>(count)    the next piece of the block's shared memory, 128-byte aligned: a Shared<T>. All
+//   threads
 //                       make the same calls
 //   get(view, i) put(view, i, value)     View and Shared memory
-//   copy16(shared, at, view, from, inside)  starts an asynchronous copy of 16 bytes, or zeros when not inside;
+//   copy16(shared, at, view, from, inside)  starts an asynchronous copy of 16 bytes, or zeros when not
+//   inside;
 //                       both places are 16-byte aligned
 //   commit() wait<Left>()   groups of copies; wait returns when at most Left of this lane's groups are under
 //                       way. Other lanes' copies need a barrier after it
-//   shfl_xor(value, mask) shfl(value, lane) match(key)    collectives of a whole warp; match returns the lanes
+//   shfl_xor(value, mask) shfl(value, lane) match(key)    collectives of a whole warp; match returns the
+//   lanes
 //                       with this lane's key
-//   FragA<P> FragB<P> Acc<P> Rows<V>     pieces of a 16 × 16 tile product, spread over the lanes of a warp in a
+//   FragA<P> FragB<P> Acc<P> Rows<V>     pieces of a 16 × 16 tile product, spread over the lanes of a warp in
+//   a
 //                       way that only the context knows; P is one of the precisions below
 //   load_a<P>(tile, row, k)    [m][k]: 16 rows from `row`, P::kDepth columns from k
 //   load_b<P>(tile, col, k)    [n][k]: 16 rows from `col`, P::kDepth columns from k
@@ -30,8 +34,8 @@
 //   each<P>(acc, f)            f(row, col, sum&) for the elements this lane holds
 //   each<P>(acc, rows, f)      f(row, col, sum&, V& of_row)
 //   each_held_row(rows, f)     f(row, V&) for all rows of which this lane holds elements; several lanes a row
-//   row_reduce(rows, op)       combines the Vs of a row over its lanes, op(a, b) commutative; all of them get it
-//   each_row(rows, f)          f(row, V&), one lane a row
+//   row_reduce(rows, op)       combines the Vs of a row over its lanes, op(a, b) commutative; all of them get
+//   it each_row(rows, f)          f(row, V&), one lane a row
 //
 // Rule: no block reads what another block of the same launch writes. So blocks may be emulated one by one.
 
@@ -56,8 +60,8 @@ struct View {
   int64_t n = 0;
 };
 
-// Precisions of a tile product: T is what lies in memory, Sum what is accumulated, kDepth how deep one product
-// is. Tensor cores multiply Bf16, Fp16 and Tf32; Fma is plain arithmetic.
+// Precisions of a tile product: T is what lies in memory, Sum what is accumulated, kDepth how deep one
+// product is. Tensor cores multiply Bf16, Fp16 and Tf32; Fma is plain arithmetic.
 struct Bf16 {
   using T = BFloat16;
   using Sum = float;
@@ -81,7 +85,9 @@ struct Fma {
 };
 
 /// What `bytes` of shared memory take: pieces start at multiples of 128.
-constexpr int64_t shared_piece(int64_t bytes) { return (bytes + 127) / 128 * 128; }
+constexpr int64_t shared_piece(int64_t bytes) {
+  return (bytes + 127) / 128 * 128;
+}
 
 /// Rows of Width elements in shared memory, from element `at` on. Pieces of 16 bytes are exchanged within a
 /// row by its number, so that lanes that read one column of eight rows meet eight different banks.

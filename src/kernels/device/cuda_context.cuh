@@ -58,10 +58,12 @@ class CudaContext {
   }
 
   template <class T>
-  __device__ __forceinline__ void copy16(Shared<T> to, int at, View<const T> from, int64_t i, bool inside) const {
+  __device__ __forceinline__ void copy16(Shared<T> to, int at, View<const T> from, int64_t i,
+                                         bool inside) const {
     const T* source = inside ? from.p + i : from.p;
     const unsigned bytes = inside ? 16U : 0U;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(address(to.p + at)), "l"(source), "r"(bytes)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(address(to.p + at)), "l"(source),
+                 "r"(bytes)
                  : "memory");
   }
   __device__ __forceinline__ void commit() const { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
@@ -154,7 +156,8 @@ class CudaContext {
     }
   }
   template <class S>
-  __device__ __forceinline__ void mma(Acc<Fma<S>>& acc, const FragA<Fma<S>>& a, const FragB<Fma<S>>& b) const {
+  __device__ __forceinline__ void mma(Acc<Fma<S>>& acc, const FragA<Fma<S>>& a,
+                                      const FragB<Fma<S>>& b) const {
 #pragma unroll
     for (int k = 0; k < Fma<S>::kDepth; ++k) {
 #pragma unroll
@@ -264,7 +267,8 @@ class CudaContext {
   template <class S>
   struct LoadA<Fma<S>> {
     template <class M>
-    static __device__ __forceinline__ FragA<Fma<S>> load(const CudaContext& ctx, const M& tile, int row, int k) {
+    static __device__ __forceinline__ FragA<Fma<S>> load(const CudaContext& ctx, const M& tile, int row,
+                                                         int k) {
       FragA<Fma<S>> a;
 #pragma unroll
       for (int slot = 0; slot < 2; ++slot) {
@@ -276,7 +280,8 @@ class CudaContext {
   template <class S>
   struct LoadB<Fma<S>> {
     template <class M>
-    static __device__ __forceinline__ FragB<Fma<S>> load(const CudaContext& ctx, const M& tile, int col, int k) {
+    static __device__ __forceinline__ FragB<Fma<S>> load(const CudaContext& ctx, const M& tile, int col,
+                                                         int k) {
       FragB<Fma<S>> b;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -288,7 +293,8 @@ class CudaContext {
   template <class S>
   struct LoadBt<Fma<S>> {
     template <class M>
-    static __device__ __forceinline__ FragB<Fma<S>> load(const CudaContext& ctx, const M& tile, int k, int col) {
+    static __device__ __forceinline__ FragB<Fma<S>> load(const CudaContext& ctx, const M& tile, int k,
+                                                         int col) {
       FragB<Fma<S>> b;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -325,7 +331,8 @@ class CudaContext {
 
 /// Runs Body::run(context, args) in each lane of the grid.
 template <class Body>
-__global__ void __launch_bounds__(Body::kThreads, 1) run_body(const __grid_constant__ typename Body::Args args) {
+__global__ void __launch_bounds__(Body::kThreads, 1)
+    run_body(const __grid_constant__ typename Body::Args args) {
   extern __shared__ __align__(128) unsigned char memory[];
   CudaContext context(memory);
   Body::run(context, args);

@@ -39,7 +39,9 @@ HSM_HOST_DEVICE float float_of(uint32_t bits) {
   return value;
 }
 
-HSM_HOST_DEVICE float to_float(BFloat16 value) { return float_of(static_cast<uint32_t>(value.bits) << 16); }
+HSM_HOST_DEVICE float to_float(BFloat16 value) {
+  return float_of(static_cast<uint32_t>(value.bits) << 16);
+}
 
 HSM_HOST_DEVICE BFloat16 to_bfloat16(float value) {
   const uint32_t bits = bits_of(value);
@@ -129,8 +131,14 @@ HSM_HOST_DEVICE float exponential(float x) {
   return std::exp(x);
 #endif
 }
-HSM_HOST_DEVICE double exponential(double x) { return exp(x); }
-HSM_HOST_DEVICE float logarithm(float x) { return logf(x); }
-HSM_HOST_DEVICE double logarithm(double x) { return log(x); }
+HSM_HOST_DEVICE double exponential(double x) {
+  return exp(x);
+}
+HSM_HOST_DEVICE float logarithm(float x) {
+  return logf(x);
+}
+HSM_HOST_DEVICE double logarithm(double x) {
+  return log(x);
+}
 
 }  // namespace hsm::kernels::device

@@ -6,15 +6,15 @@ namespace hsm::kernels::device {
 /// Weights and inputs of a pass of the head, on the device. P: one of the precisions of context.h.
 template <class P>
 struct HeadInputs {
-  View<const typename P::T> hidden;     ///< [N, D]
-  View<const typename P::T> word;       ///< [V, D]
-  View<const typename P::T> cluster;    ///< [C, D]
+  View<const typename P::T> hidden;          ///< [N, D]
+  View<const typename P::T> word;            ///< [V, D]
+  View<const typename P::T> cluster;         ///< [C, D]
   View<const typename P::Sum> word_bias;     ///< [V]
   View<const typename P::Sum> cluster_bias;  ///< [C]
-  View<const int64_t> cluster_offsets;  ///< [C + 1], rows of the word matrix
-  View<const int32_t> cluster_of_row;   ///< [V], negative for the shortlist
-  View<const int32_t> targets;          ///< [N], rows; negative: no loss
-  View<const typename P::Sum> scale;    ///< [1]: gradients are those of scale · Σ losses
+  View<const int64_t> cluster_offsets;       ///< [C + 1], rows of the word matrix
+  View<const int32_t> cluster_of_row;        ///< [V], negative for the shortlist
+  View<const int32_t> targets;               ///< [N], rows; negative: no loss
+  View<const typename P::Sum> scale;         ///< [1]: gradients are those of scale · Σ losses
 };
 
 /// What a pass keeps from one kernel to the next: all it stores of a token. A token's key is its target's
@@ -30,7 +30,7 @@ struct HeadState {
   View<S> leaf_log_sum;       ///< [N]
   View<S> loss;               ///< [N]
 
-  View<int32_t> counts;        ///< [pieces][C + 1]: then each piece's first place for a key
+  View<int32_t> counts;  ///< [pieces][C + 1]: then each piece's first place for a key
   // Prefixes over the keys, C + 2 entries each, the last for the end:
   View<int32_t> token_start;   ///< first place in `order`
   View<int32_t> row_start;     ///< first row in the compact gradient, after the shortlist's
@@ -43,14 +43,14 @@ struct HeadState {
 /// Gradients. The word matrix's is compact: the shortlist's K rows, then those of the hit clusters.
 template <class P>
 struct HeadOutputs {
-  View<typename P::Sum> total_loss;        ///< [1]
-  View<typename P::T> hidden;              ///< [N, D]
-  View<typename P::Sum> word;              ///< [most_gradient_rows, D]
-  View<typename P::Sum> word_bias;         ///< [most_gradient_rows]
-  View<int32_t> word_rows;                 ///< [most_gradient_rows]: row of the word matrix
-  View<int64_t> word_row_count;            ///< [1]
-  View<typename P::Sum> cluster;           ///< [C, D]
-  View<typename P::Sum> cluster_bias;      ///< [C]
+  View<typename P::Sum> total_loss;    ///< [1]
+  View<typename P::T> hidden;          ///< [N, D]
+  View<typename P::Sum> word;          ///< [most_gradient_rows, D]
+  View<typename P::Sum> word_bias;     ///< [most_gradient_rows]
+  View<int32_t> word_rows;             ///< [most_gradient_rows]: row of the word matrix
+  View<int64_t> word_row_count;        ///< [1]
+  View<typename P::Sum> cluster;       ///< [C, D]
+  View<typename P::Sum> cluster_bias;  ///< [C]
 };
 
 /// Arguments of every kernel of the head.

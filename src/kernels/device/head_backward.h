@@ -1,9 +1,9 @@
 #pragma once
 #include "kernels/device/head_rows.h"
 
-// Backward pass of the head: logits are computed again tile by tile, turned into G = p − onehot, and multiplied
-// with the other side: dH = G · (rows of weights), dU and dW = Gᵀ · H. No logits are stored, nothing is added
-// atomically, and each sum has one order.
+// Backward pass of the head: logits are computed again tile by tile, turned into G = p − onehot, and
+// multiplied with the other side: dH = G · (rows of weights), dU and dW = Gᵀ · H. No logits are stored,
+// nothing is added atomically, and each sum has one order.
 
 namespace hsm::kernels::device {
 
@@ -23,20 +23,21 @@ struct BackwardShape {
   static_assert(kXFragments * WX * 16 == BX && kYFragments * WY * 16 == BY, "whole fragments");
   static_assert(kOutColumns * kWarps * 16 == Slice, "whole fragments");
   static_assert(WK == 1 || WK == 2, "halves");
-  static constexpr int kX = BX * Slice;                               ///< elements of X
+  static constexpr int kX = BX * Slice;                            ///< elements of X
   static constexpr int kStage = BY * Slice + (Resident ? 0 : kX);  ///< elements of a step
 
   template <class P, class SideT>
   static constexpr int64_t shared_bytes() {
     return shared_piece((Resident ? kX : 0) * sizeof(typename P::T)) +
-           shared_piece(Stages * kStage * sizeof(typename P::T)) + shared_piece(BX * BY * sizeof(typename P::T)) +
-           shared_piece(BX * BY * sizeof(typename P::Sum)) + shared_piece((BX + BY) * sizeof(SideT));
+           shared_piece(Stages * kStage * sizeof(typename P::T)) +
+           shared_piece(BX * BY * sizeof(typename P::T)) + shared_piece(BX * BY * sizeof(typename P::Sum)) +
+           shared_piece((BX + BY) * sizeof(SideT));
   }
 };
 
-/// What makes an element of G: p = exp(z + bias − log_sum), less 1 where the sides' numbers meet. A column has
-/// (bias, its number), a token (−log_sum, the number it has to hit). A column or token that takes no part has
-/// −∞; numbers that are negative never meet.
+/// What makes an element of G: p = exp(z + bias − log_sum), less 1 where the sides' numbers meet. A column
+/// has (bias, its number), a token (−log_sum, the number it has to hit). A column or token that takes no part
+/// has −∞; numbers that are negative never meet.
 template <class S>
 struct Side {
   S term;
@@ -56,11 +57,11 @@ HSM_DEVICE Side<S> absent_token() {
 
 /// A tile of up to BY rows of Y: which, and what they mean for the rows of X.
 struct YTile {
-  Columns columns;     ///< when Y are columns
-  int64_t first = 0;   ///< column or place of the first row
-  int64_t end = 0;     ///< and beyond the last of its kind
-  int cluster = -1;    ///< −1: the root
-  int first_x = 0;     ///< rows of X that take part
+  Columns columns;    ///< when Y are columns
+  int64_t first = 0;  ///< column or place of the first row
+  int64_t end = 0;    ///< and beyond the last of its kind
+  int cluster = -1;   ///< −1: the root
+  int first_x = 0;    ///< rows of X that take part
   int end_x = 0;
 };
 
@@ -141,7 +142,8 @@ class BackwardTile {
   using RowTile = Tile<typename Ctx::template Shared<T>, Shape::Slice>;
   using GTile = Tile<typename Ctx::template Shared<T>, Shape::BY>;
 
-  // Which slice the visit-th step of a tile works on: the item's own comes last, and is there to be multiplied.
+  // Which slice the visit-th step of a tile works on: the item's own comes last, and is there to be
+  // multiplied.
   HSM_DEVICE int visit_slice(int visit) const {
     if (visit == slices_ - 1) return slice_;
     return visit < slice_ ? visit : visit + 1;
@@ -152,22 +154,26 @@ class BackwardTile {
     return {ring_, stage * Shape::kStage + Shape::BY * Shape::Slice};
   }
   HSM_DEVICE int k_half() const { return ctx_.warp() / (Shape::WX * Shape::WY); }
-  HSM_DEVICE int x_of(int i) const { return (ctx_.warp() / Shape::WY % Shape::WX * Shape::kXFragments + i) * 16; }
+  HSM_DEVICE int x_of(int i) const {
+    return (ctx_.warp() / Shape::WY % Shape::WX * Shape::kXFragments + i) * 16;
+  }
   HSM_DEVICE int y_of(int i) const { return (ctx_.warp() % Shape::WY * Shape::kYFragments + i) * 16; }
   HSM_DEVICE int out_of(int i) const { return (ctx_.warp() * Shape::kOutColumns + i) * 16; }
   // Whether any of 16 rows of X takes part in a tile.
-  static HSM_DEVICE bool takes_part(const YTile& tile, int x) { return x < tile.end_x && x + 16 > tile.first_x; }
+  static HSM_DEVICE bool takes_part(const YTile& tile, int x) {
+    return x < tile.end_x && x + 16 > tile.first_x;
+  }
 
   template <class Source>
   HSM_DEVICE void stage_x(const RowTile& to, const Source& source, int slice) {
-    stage_rows<Shape::kThreads>(ctx_, to, Shape::BX, int64_t{slice} * Shape::Slice,
-                                              args_.plan.sizes.dim, [&](int row) { return source.x_row(ctx_, row); });
+    stage_rows<Shape::kThreads>(ctx_, to, Shape::BX, int64_t{slice} * Shape::Slice, args_.plan.sizes.dim,
+                                [&](int row) { return source.x_row(ctx_, row); });
   }
   template <class Source>
   HSM_DEVICE void stage(const Source& source, int at, int slice) {
-    stage_rows<Shape::kThreads>(
-        ctx_, y_stage(at), Shape::BY, int64_t{slice} * Shape::Slice, args_.plan.sizes.dim,
-        [&](int row) { return source.y_row(ctx_, source.tile, row); });
+    stage_rows<Shape::kThreads>(ctx_, y_stage(at), Shape::BY, int64_t{slice} * Shape::Slice,
+                                args_.plan.sizes.dim,
+                                [&](int row) { return source.y_row(ctx_, source.tile, row); });
     if constexpr (!Shape::Resident) stage_x(x_stage(at), source, slice);
   }
 
@@ -230,8 +236,9 @@ class BackwardTile {
     for (int i = 0; i < Shape::kXFragments; ++i) {
       HSM_UNROLL
       for (int j = 0; j < Shape::kYFragments; ++j) {
-        ctx_.each(logits_[i][j], row_sums_[i],
-                  [&](int row, int column, S& z, S& row_sum) { f(x_of(i) + row, y_of(j) + column, z, row_sum); });
+        ctx_.each(logits_[i][j], row_sums_[i], [&](int row, int column, S& z, S& row_sum) {
+          f(x_of(i) + row, y_of(j) + column, z, row_sum);
+        });
       }
     }
   }

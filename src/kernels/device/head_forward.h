@@ -26,8 +26,9 @@ HSM_DEVICE LogSum<S> join(const LogSum<S>& a, const LogSum<S>& b) {
   return {most, a.sum * exponential(a.most - most) + b.sum * exponential(b.most - most)};
 }
 
-/// Sizes of a block's tile in the forward pass: BM tokens × BN columns, D walked in steps of BK through a ring
-/// of Stages. Resident: the tokens' hidden states stay in shared memory, as D ≤ Resident; 0: they stream, too.
+/// Sizes of a block's tile in the forward pass: BM tokens × BN columns, D walked in steps of BK through a
+/// ring of Stages. Resident: the tokens' hidden states stay in shared memory, as D ≤ Resident; 0: they
+/// stream, too.
 template <int BM_, int BN_, int BK_, int WarpsM_, int WarpsN_, int Stages_, int Resident_>
 struct ForwardShape {
   static constexpr int BM = BM_, BN = BN_, BK = BK_, WarpsM = WarpsM_, WarpsN = WarpsN_, Stages = Stages_,
@@ -41,8 +42,8 @@ struct ForwardShape {
   template <class P, class Part>
   static constexpr int64_t shared_bytes() {
     return shared_piece(Resident * BM * sizeof(typename P::T)) +
-           shared_piece(Stages * kStage * sizeof(typename P::T)) + shared_piece(Stages * BN * sizeof(typename P::Sum)) +
-           shared_piece(WarpsN * BM * sizeof(Part));
+           shared_piece(Stages * kStage * sizeof(typename P::T)) +
+           shared_piece(Stages * BN * sizeof(typename P::Sum)) + shared_piece(WarpsN * BM * sizeof(Part));
   }
 };
 
@@ -74,7 +75,8 @@ class ForwardTile {
   /// `token_at(place)`: a token; `target_of(token)`: its column; `logit(token, z)`: takes the target's logit;
   /// `part(place, LogSum)`: takes the result.
   template <class TokenAt, class TargetOf, class PutLogit, class PutPart>
-  HSM_DEVICE void run(const Item& item, TokenAt token_at, TargetOf target_of, PutLogit put_logit, PutPart put_part) {
+  HSM_DEVICE void run(const Item& item, TokenAt token_at, TargetOf target_of, PutLogit put_logit,
+                      PutPart put_part) {
     item_ = item;
     const int rows = static_cast<int>(item.end_token - item.first_token);
     const auto hidden_source = [&](int row) {
@@ -84,8 +86,7 @@ class ForwardTile {
     const int tiles = static_cast<int>(divide_up<int64_t>(item.end_column - item.first_column, Shape::BN));
     const int steps = tiles * slices_;
     if constexpr (Shape::Resident > 0) {
-      stage_rows<Shape::kThreads>(ctx_, resident(), Shape::BM, 0, args_.plan.sizes.dim,
-                                                   hidden_source);
+      stage_rows<Shape::kThreads>(ctx_, resident(), Shape::BM, 0, args_.plan.sizes.dim, hidden_source);
     }
     for (int step = 0; step < Shape::Stages - 1; ++step) {
       if (step < steps) stage(step, hidden_source);
@@ -123,7 +124,8 @@ class ForwardTile {
   static constexpr int kStage = Shape::kStage;
 
   using StageTile = Tile<typename Ctx::template Shared<T>, Shape::BK>;
-  using HiddenTile = Tile<typename Ctx::template Shared<T>, (Shape::Resident > 0 ? Shape::Resident : Shape::BK)>;
+  using HiddenTile =
+      Tile<typename Ctx::template Shared<T>, (Shape::Resident > 0 ? Shape::Resident : Shape::BK)>;
 
   HSM_DEVICE HiddenTile resident() const { return {hidden_, 0}; }
   HSM_DEVICE StageTile columns_stage(int step) const { return {ring_, step % Shape::Stages * kStage}; }
@@ -131,7 +133,9 @@ class ForwardTile {
     return {ring_, step % Shape::Stages * kStage + Shape::BN * Shape::BK};
   }
   HSM_DEVICE int row_of(int m) const { return (ctx_.warp() / Shape::WarpsN * Shape::kRowFragments + m) * 16; }
-  HSM_DEVICE int column_of(int n) const { return (ctx_.warp() % Shape::WarpsN * Shape::kColumnFragments + n) * 16; }
+  HSM_DEVICE int column_of(int n) const {
+    return (ctx_.warp() % Shape::WarpsN * Shape::kColumnFragments + n) * 16;
+  }
 
   template <class HiddenSource>
   HSM_DEVICE void stage(int step, HiddenSource hidden_source) {
@@ -180,7 +184,8 @@ class ForwardTile {
         }
       }
       HSM_UNROLL
-      for (int n = 0; n < Shape::kColumnFragments; ++n) b[n] = ctx_.template load_b<P>(columns, column_of(n), k);
+      for (int n = 0; n < Shape::kColumnFragments; ++n)
+        b[n] = ctx_.template load_b<P>(columns, column_of(n), k);
       HSM_UNROLL
       for (int m = 0; m < Shape::kRowFragments; ++m) {
         HSM_UNROLL
@@ -202,7 +207,8 @@ class ForwardTile {
         ctx_.each(acc_[m][n], running[m], [&](int row, int column, S& z, Row& state) {
           z += ctx_.get(bias_, bias_at + column_of(n) + column);
           state.tile_most = larger(state.tile_most, z);
-          if (first + column_of(n) + column == state.target) put_logit(item_.first_token + row_of(m) + row, z);
+          if (first + column_of(n) + column == state.target)
+            put_logit(item_.first_token + row_of(m) + row, z);
         });
       }
       ctx_.each_held_row(running[m], [](int, Row& state) {
@@ -289,7 +295,9 @@ struct RootForward {
           item, [](int64_t place) { return static_cast<int32_t>(place); },
           [&](int32_t token) { return root_target(ctx, args, ctx.get(args.in.targets, token)); },
           [&](int32_t token, typename P::Sum z) { ctx.put(args.state.root_target_logit, token, z); },
-          [&](int64_t place, const LogSum<typename P::Sum>& part) { put_part(ctx, args, split, place, part); });
+          [&](int64_t place, const LogSum<typename P::Sum>& part) {
+            put_part(ctx, args, split, place, part);
+          });
     }
   }
 };
@@ -324,7 +332,8 @@ struct LeafForward {
       item.first_column = chunk * args.plan.leaf_chunk;
       item.end_column = smaller(item.first_column + args.plan.leaf_chunk, item.columns.count);
       item.first_token = ctx.get(state.token_start, cluster) + within / chunks * Shape::BM;
-      item.end_token = smaller<int64_t>(item.first_token + Shape::BM, ctx.get(state.token_start, cluster + 1));
+      item.end_token =
+          smaller<int64_t>(item.first_token + Shape::BM, ctx.get(state.token_start, cluster + 1));
       tile.run(
           item, [&](int64_t place) { return ctx.get(state.order, place); },
           [&](int32_t token) { return leaf_target(ctx, args, ctx.get(args.in.targets, token), cluster); },
@@ -342,14 +351,17 @@ struct MergeLoss {
   using Args = HeadArgs<P>;
   using S = typename P::Sum;
   static constexpr int kThreads = Threads;
-  static constexpr int64_t shared_bytes(const Args&) { return Threads * static_cast<int64_t>(sizeof(double)); }
+  static constexpr int64_t shared_bytes(const Args&) {
+    return Threads * static_cast<int64_t>(sizeof(double));
+  }
   static int64_t items(const Args&) { return 1; }
 
   template <class Ctx>
   static HSM_DEVICE void run(Ctx& ctx, const Args& args) {
     auto sums = ctx.template shared<double>(Threads);
     double mine = 0;
-    for (int64_t token = ctx.thread(); ctx.guard(HSM_SITE, token < args.plan.sizes.tokens); token += Threads) {
+    for (int64_t token = ctx.thread(); ctx.guard(HSM_SITE, token < args.plan.sizes.tokens);
+         token += Threads) {
       mine += static_cast<double>(merge(ctx, args, token));
     }
     ctx.put(sums, ctx.thread(), mine);

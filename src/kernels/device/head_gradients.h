@@ -1,8 +1,8 @@
 #pragma once
 #include "kernels/device/head_backward.h"
 
-// The kernels of the head's backward pass: dH over tiles of tokens, dU and dW over tiles of rows, and the sum of
-// dU's splits.
+// The kernels of the head's backward pass: dH over tiles of tokens, dU and dW over tiles of rows, and the sum
+// of dU's splits.
 
 namespace hsm::kernels::device {
 
@@ -16,7 +16,8 @@ HSM_DEVICE Side<typename P::Sum> token_side(Ctx& ctx, const HeadArgs<P>& args, i
 }
 
 template <class P, class Ctx>
-HSM_DEVICE Side<typename P::Sum> column_side(Ctx& ctx, const HeadArgs<P>& args, const Columns& columns, int64_t column) {
+HSM_DEVICE Side<typename P::Sum> column_side(Ctx& ctx, const HeadArgs<P>& args, const Columns& columns,
+                                             int64_t column) {
   if (!ctx.guard(HSM_SITE, column < columns.count)) return absent_column<typename P::Sum>();
   return {column_bias(ctx, args, columns, column), static_cast<int32_t>(column)};
 }
@@ -54,7 +55,8 @@ class HiddenSource {
     tile.first = 0;
     tile.end = tile.columns.count;
     tile.first_x = static_cast<int>(place - first_);
-    tile.end_x = static_cast<int>(smaller<int64_t>(end_, ctx_->get(args_->state.token_start, key + 1)) - first_);
+    tile.end_x =
+        static_cast<int>(smaller<int64_t>(end_, ctx_->get(args_->state.token_start, key + 1)) - first_);
     return true;
   }
   HSM_DEVICE RowSource<typename P::T> x_row(Ctx& ctx, int i) const {
@@ -156,7 +158,8 @@ struct HiddenGradient {
           [&](int row, int64_t d, S sum) {
             if (!ctx.guard(HSM_SITE, place + row < end)) return;
             const int64_t token = ctx.get(state.order, place + row);
-            ctx.put(args.out.hidden, token * args.plan.sizes.dim + d, Element<typename P::T>::store(scale * sum));
+            ctx.put(args.out.hidden, token * args.plan.sizes.dim + d,
+                    Element<typename P::T>::store(scale * sum));
           },
           [](int, S) {});
     }
@@ -190,8 +193,7 @@ struct WeightGradient {
   static HSM_DEVICE void run(Ctx& ctx, const Args& args) {
     BackwardTile<P, Shape, Ctx> tile(ctx, args);
     const int64_t root = root_items(args);
-    const int64_t leaf =
-        ctx.get(args.state.weight_start, args.plan.sizes.keys()) * args.plan.slices;
+    const int64_t leaf = ctx.get(args.state.weight_start, args.plan.sizes.keys()) * args.plan.slices;
     for (int64_t i = ctx.block(); i < root + leaf; i += ctx.blocks()) {
       const int slice = static_cast<int>(i % args.plan.slices);
       if (i < root) {
@@ -204,8 +206,8 @@ struct WeightGradient {
 
  private:
   template <class Ctx>
-  static HSM_DEVICE void root_item(Ctx& ctx, const Args& args, BackwardTile<P, Shape, Ctx>& tile, int64_t item,
-                                   int slice) {
+  static HSM_DEVICE void root_item(Ctx& ctx, const Args& args, BackwardTile<P, Shape, Ctx>& tile,
+                                   int64_t item, int slice) {
     const HeadPlan& plan = args.plan;
     const Columns columns = root_columns(args);
     const int64_t split = item % plan.weight_splits;
@@ -225,8 +227,8 @@ struct WeightGradient {
   }
 
   template <class Ctx>
-  static HSM_DEVICE void leaf_item(Ctx& ctx, const Args& args, BackwardTile<P, Shape, Ctx>& tile, int32_t item,
-                                   int slice) {
+  static HSM_DEVICE void leaf_item(Ctx& ctx, const Args& args, BackwardTile<P, Shape, Ctx>& tile,
+                                   int32_t item, int slice) {
     const auto& state = args.state;
     const int cluster = find_key(ctx, state.weight_start, item);
     const Columns columns = leaf_columns(ctx, args, cluster);
@@ -244,7 +246,8 @@ struct WeightGradient {
         [&](int row, S sum) {
           if (slice != 0 || !ctx.guard(HSM_SITE, first + row < columns.count)) return;
           ctx.put(args.out.word_bias, gradient_row + row, scale * sum);
-          ctx.put(args.out.word_rows, gradient_row + row, static_cast<int32_t>(columns.first_word + first + row));
+          ctx.put(args.out.word_rows, gradient_row + row,
+                  static_cast<int32_t>(columns.first_word + first + row));
         });
   }
 };
@@ -255,9 +258,7 @@ struct SumSplits {
   using Args = HeadArgs<P>;
   using S = typename P::Sum;
   static constexpr int kThreads = Threads;
-  static constexpr int64_t shared_bytes(const Args&) {
-    return 0;
-  }
+  static constexpr int64_t shared_bytes(const Args&) { return 0; }
   static int64_t items(const Args& args) {
     return divide_up<int64_t>(args.plan.sizes.root() * (args.plan.sizes.dim + 1), 4 * Threads);
   }
@@ -267,7 +268,8 @@ struct SumSplits {
     const int64_t values = args.plan.sizes.root() * (args.plan.sizes.dim + 1);
     const S scale = ctx.get(args.in.scale, 0);
     const int64_t step = int64_t{ctx.blocks()} * Threads;
-    for (int64_t i = int64_t{ctx.block()} * Threads + ctx.thread(); ctx.guard(HSM_SITE, i < values); i += step) {
+    for (int64_t i = int64_t{ctx.block()} * Threads + ctx.thread(); ctx.guard(HSM_SITE, i < values);
+         i += step) {
       S sum = 0;
       for (int64_t split = 0; split < args.plan.weight_splits; ++split) {
         sum += ctx.get(args.state.workspace, split * values + i);

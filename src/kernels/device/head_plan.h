@@ -22,7 +22,7 @@ struct HeadSizes {
 
 /// The tile sizes that a plan cuts by: those of the kernels that will run (see tiles.h).
 struct HeadTiles {
-  int root_tokens = 128;   ///< of an item of the root's forward pass
+  int root_tokens = 128;  ///< of an item of the root's forward pass
   int root_columns = 128;
   int leaf_tokens = 32;
   int leaf_columns = 128;
@@ -31,13 +31,13 @@ struct HeadTiles {
   int slice = 512;  ///< columns of D of a backward item
 };
 
-/// How a pass is cut into items of work, blocks and splits, and what memory it takes. A pure function of sizes
-/// and tiles: the same on every GPU, so that sums are added in the same order everywhere.
+/// How a pass is cut into items of work, blocks and splits, and what memory it takes. A pure function of
+/// sizes and tiles: the same on every GPU, so that sums are added in the same order everywhere.
 struct HeadPlan {
   HeadSizes sizes;
   HeadTiles tiles;
 
-  int64_t pieces = 0;           ///< of the tokens, for the counting sort
+  int64_t pieces = 0;  ///< of the tokens, for the counting sort
   int64_t tokens_a_piece = 0;
   int64_t root_token_tiles = 0;
   int64_t root_splits = 0;      ///< S: pieces of the root's columns in the forward pass
@@ -46,9 +46,9 @@ struct HeadPlan {
   int64_t leaf_chunks = 0;      ///< most chunks of a cluster
   int64_t rows_a_bin = 0;       ///< leaf rows after which dH's tiles of tokens are cut anew
   int64_t most_hidden_tiles = 0;
-  int64_t slices = 0;           ///< of D, in the backward passes
-  int64_t root_row_tiles = 0;   ///< of dU
-  int64_t weight_splits = 0;    ///< of the tokens, in dU
+  int64_t slices = 0;          ///< of D, in the backward passes
+  int64_t root_row_tiles = 0;  ///< of dU
+  int64_t weight_splits = 0;   ///< of the tokens, in dU
   int64_t tokens_a_split = 0;
   int64_t most_weight_items = 0;  ///< of dW, without slices
 

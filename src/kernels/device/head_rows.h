@@ -25,7 +25,8 @@ HSM_DEVICE Columns leaf_columns(Ctx& ctx, const HeadArgs<P>& args, int cluster) 
 
 /// Bias of a column.
 template <class P, class Ctx>
-HSM_DEVICE typename P::Sum column_bias(Ctx& ctx, const HeadArgs<P>& args, const Columns& columns, int64_t column) {
+HSM_DEVICE typename P::Sum column_bias(Ctx& ctx, const HeadArgs<P>& args, const Columns& columns,
+                                       int64_t column) {
   return column < columns.words ? ctx.get(args.in.word_bias, columns.first_word + column)
                                 : ctx.get(args.in.cluster_bias, column - columns.words);
 }
@@ -41,8 +42,8 @@ HSM_DEVICE int32_t leaf_target(Ctx& ctx, const HeadArgs<P>& args, int32_t target
   return target - static_cast<int32_t>(ctx.get(args.in.cluster_offsets, cluster));
 }
 
-/// Largest i with list[i] ≤ item, in a list that ascends from 0 and ends beyond item: with lists of first items,
-/// the key that the item belongs to.
+/// Largest i with list[i] ≤ item, in a list that ascends from 0 and ends beyond item: with lists of first
+/// items, the key that the item belongs to.
 template <class Ctx>
 HSM_DEVICE int find_key(Ctx& ctx, View<int32_t> list, int32_t item) {
   int low = 0;
@@ -93,7 +94,8 @@ HSM_DEVICE void stage_rows(Ctx& ctx, const Tile& tile, int count, int64_t k, int
     } else {
       for (int e = 0; e < kPiece; ++e) {
         typename Tile::T value{};
-        if (ctx.guard(HSM_SITE, real && k + column + e < dim)) value = ctx.get(from.view, from.index + k + column + e);
+        if (ctx.guard(HSM_SITE, real && k + column + e < dim))
+          value = ctx.get(from.view, from.index + k + column + e);
         ctx.put(tile.memory, tile.place(row, column) + e, value);
       }
     }
@@ -108,7 +110,8 @@ struct RowSource {
 };
 
 template <class P>
-HSM_DEVICE RowSource<typename P::T> column_source(const HeadArgs<P>& args, const Columns& columns, int64_t column) {
+HSM_DEVICE RowSource<typename P::T> column_source(const HeadArgs<P>& args, const Columns& columns,
+                                                  int64_t column) {
   const int64_t dim = args.plan.sizes.dim;
   if (column >= columns.count) return {args.in.word, -1};
   if (column < columns.words) return {args.in.word, (columns.first_word + column) * dim};
