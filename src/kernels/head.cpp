@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "kernels/head_plan.h"
 #include "kernels/softmax_group.h"
@@ -48,11 +49,12 @@ constexpr int64_t kCopyTokens = 64;
 template <class T>
 void resize_row_gradients(const HeadShape& shape, const HeadPlan& plan, RowGradients<T>& gradients) {
   gradients.width = shape.dim + 1;
-  gradients.rows.resize(static_cast<size_t>(plan.touched_rows));
-  gradients.values.resize(static_cast<size_t>(plan.touched_rows * gradients.width));
+  gradients.rows.resize(static_cast<size_t>(plan.gradient_rows));
+  gradients.values.resize(static_cast<size_t>(plan.gradient_rows * gradients.width));
   auto at = gradients.rows.begin() + shape.shortlist;
   std::iota(gradients.rows.begin(), at, int64_t{0});
   for (const HitCluster& hit : plan.hits) {
+    if (hit.factored) continue;
     const auto c = static_cast<size_t>(hit.cluster);
     const int64_t size = shape.cluster_offsets[c + 1] - shape.cluster_offsets[c];
     std::iota(at, at + size, shape.cluster_offsets[c]);
@@ -60,19 +62,26 @@ void resize_row_gradients(const HeadShape& shape, const HeadPlan& plan, RowGradi
   }
 }
 
-/// Rows `first` on of the word matrix; `gradient_row` is the first one's place among the touched rows.
+/// Rows `first` on of the word matrix; `gradient_row` is the first one's place among the rows with
+/// gradients, negative when it has none.
 template <class T>
 SoftmaxSegment<T> word_segment(const HeadWeights<T>& weights, int64_t dim, int64_t first, int64_t rows,
                                const HeadGradients<T>* gradients, int64_t gradient_row) {
   SoftmaxSegment<T> segment{
       .weights = weights.word + first * dim, .bias = weights.word_bias + first, .rows = rows};
-  if (gradients != nullptr) {
+  if (gradients != nullptr && gradient_row >= 0) {
     segment.gradient = gradients->word->values.data() + gradient_row * (dim + 1);
     segment.gradient_stride = dim + 1;
     segment.bias_gradient = segment.gradient + dim;
     segment.bias_stride = dim + 1;
   }
   return segment;
+}
+
+template <class T>
+void sort_by_work(std::vector<SoftmaxGroup<T>>& groups) {
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const auto& a, const auto& b) { return a.work() > b.work(); });
 }
 
 /// Body(first, last) for pieces of the tokens, on the pool.
@@ -142,17 +151,23 @@ struct Pass {
     run_group(root, buffers.group, pool);
   }
 
+  SoftmaxGroup<T> leaves_of(const HitCluster& hit) {
+    const auto c = static_cast<size_t>(hit.cluster);
+    const int64_t first = shape.cluster_offsets[c];
+    SoftmaxGroup<T> leaves = group(hit.first_token, hit.tokens, buffers.plan.leaf_column);
+    leaves.adds = true;
+    leaves.segments[0] = word_segment(weights, shape.dim, first, shape.cluster_offsets[c + 1] - first,
+                                      gradients, hit.factored ? -1 : hit.gradient_row);
+    return leaves;
+  }
+
   void run_leaves() {
     buffers.small.clear();
     buffers.large.clear();
     int64_t scratch = 0;
     for (const HitCluster& hit : buffers.plan.hits) {
-      const auto c = static_cast<size_t>(hit.cluster);
-      const int64_t first = shape.cluster_offsets[c];
-      SoftmaxGroup<T> leaves = group(hit.first_token, hit.tokens, buffers.plan.leaf_column);
-      leaves.adds = true;
-      leaves.segments[0] = word_segment(weights, shape.dim, first, shape.cluster_offsets[c + 1] - first,
-                                        gradients, hit.gradient_row);
+      if (hit.factored) continue;
+      const SoftmaxGroup<T> leaves = leaves_of(hit);
       if (leaves.work() >= kLargeWork) {
         buffers.large.push_back(leaves);
       } else {
@@ -161,13 +176,40 @@ struct Pass {
       }
     }
     for (const SoftmaxGroup<T>& leaves : buffers.large) run_group(leaves, buffers.group, pool);
-    std::stable_sort(buffers.small.begin(), buffers.small.end(),
-                     [](const auto& a, const auto& b) { return a.work() > b.work(); });
+    sort_by_work(buffers.small);
     const auto all = static_cast<size_t>(scratch * pool.threads());
     if (buffers.small_logits.size() < all) buffers.small_logits.resize(all);
     pool.run(static_cast<int64_t>(buffers.small.size()), [&](int64_t item, int worker) {
       run_small_group(buffers.small[static_cast<size_t>(item)],
                       buffers.small_logits.data() + worker * scratch);
+    });
+  }
+
+  void run_factored_leaves() {
+    LeafFactors<T>& factors = *gradients->leaves;
+    factors.dim = shape.dim;
+    factors.clusters.clear();
+    buffers.small.clear();
+    for (const HitCluster& hit : buffers.plan.hits) {
+      if (hit.factored) buffers.small.push_back(leaves_of(hit));
+    }
+    sort_by_work(buffers.small);
+    int64_t size = 0;
+    for (const SoftmaxGroup<T>& leaves : buffers.small) {
+      factors.clusters.push_back({.first_row = (leaves.segments[0].weights - weights.word) / shape.dim,
+                                  .rows = leaves.columns(),
+                                  .tokens = leaves.tokens,
+                                  .stride = error_stride(leaves),
+                                  .hidden = leaves.hidden});
+      size += leaves.tokens * error_stride(leaves);
+    }
+    if (static_cast<int64_t>(factors.errors.size()) < size) factors.errors.resize(static_cast<size_t>(size));
+    T* errors = factors.errors.data();
+    for (FactoredCluster<T>& cluster : factors.clusters)
+      cluster.errors = std::exchange(errors, errors + cluster.tokens * cluster.stride);
+    pool.run(static_cast<int64_t>(buffers.small.size()), [&](int64_t item, int) {
+      run_factored_group(buffers.small[static_cast<size_t>(item)],
+                         factors.clusters[static_cast<size_t>(item)].errors);
     });
   }
 };
@@ -179,6 +221,7 @@ void clear_gradients(const HeadShape& shape, int64_t tokens, const HeadGradients
   std::fill(gradients.word->values.begin(), gradients.word->values.end(), T{0});
   std::fill_n(gradients.cluster, shape.clusters() * shape.dim, T{0});
   std::fill_n(gradients.cluster_bias, shape.clusters(), T{0});
+  if (gradients.leaves != nullptr) gradients.leaves->clusters.clear();
 }
 
 }  // namespace
@@ -188,7 +231,7 @@ double head_loss(const HeadShape& shape, const HeadWeights<T>& weights, const T*
                  std::span<const int64_t> targets, T scale, const HeadGradients<T>* gradients,
                  HeadWorkspace<T>& workspace, ThreadPool& pool) {
   auto& buffers = workspace.buffers();
-  buffers.plan.make(shape, targets);
+  buffers.plan.make(shape, targets, gradients != nullptr && gradients->leaves != nullptr);
   if (gradients != nullptr) resize_row_gradients(shape, buffers.plan, *gradients->word);
   const auto all_tokens = static_cast<int64_t>(targets.size());
   Pass<T, std::remove_reference_t<decltype(buffers)>> pass{shape, weights, scale, gradients, buffers, pool};
@@ -200,6 +243,7 @@ double head_loss(const HeadShape& shape, const HeadWeights<T>& weights, const T*
   pass.gather_hidden(hidden);
   pass.run_root();
   pass.run_leaves();
+  if (gradients != nullptr && gradients->leaves != nullptr) pass.run_factored_leaves();
   if (gradients != nullptr) pass.scatter_hidden_gradient(all_tokens);
   return std::accumulate(buffers.losses.begin(), buffers.losses.end(), 0.0);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "kernels/leaf_factors.h"
 #include "kernels/row_gradients.h"
 
 namespace hsm::kernels {
@@ -39,6 +40,8 @@ struct HeadGradients {
       nullptr;  ///< D + 1 values a row: weights, then the bias; shortlist rows and hit clusters' rows
   T* cluster = nullptr;       ///< [C, D]
   T* cluster_bias = nullptr;  ///< [C]
+  /// Null, or what takes the gradients of clusters where factors pay; `word` is then without their rows.
+  LeafFactors<T>* leaves = nullptr;
 };
 
 /// Scratch that grows to what the largest pass needs and is reused. For N tokens with targets: the hidden

@@ -15,7 +15,7 @@ size_t bucket(const HeadShape& shape, int64_t row) {
 
 }  // namespace
 
-void HeadPlan::make(const HeadShape& shape, std::span<const int64_t> targets) {
+void HeadPlan::make(const HeadShape& shape, std::span<const int64_t> targets, bool factors) {
   const auto clusters = static_cast<size_t>(shape.clusters());
   places.assign(clusters + 2, 0);
   for (const int64_t row : targets) {
@@ -24,13 +24,14 @@ void HeadPlan::make(const HeadShape& shape, std::span<const int64_t> targets) {
   std::partial_sum(places.begin(), places.end(), places.begin());
 
   hits.clear();
-  touched_rows = shape.shortlist;
+  gradient_rows = shape.shortlist;
   for (size_t c = 0; c < clusters; ++c) {
     const int64_t size = shape.cluster_offsets[c + 1] - shape.cluster_offsets[c];
     const int64_t count = places[c + 2] - places[c + 1];
     if (count == 0 || size < 2) continue;
-    hits.push_back({static_cast<int64_t>(c), places[c + 1], count, touched_rows});
-    touched_rows += size;
+    const bool factored = factors && LeafFactors<float>::pays(count, size, shape.dim);
+    hits.push_back({static_cast<int64_t>(c), places[c + 1], count, factored, gradient_rows});
+    if (!factored) gradient_rows += size;
   }
 
   const auto total = static_cast<size_t>(places.back());

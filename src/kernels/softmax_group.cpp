@@ -233,10 +233,30 @@ void run_small_group(const SoftmaxGroup<T>& group, T* logits) {
   }
 }
 
+template <class T>
+int64_t error_stride(const SoftmaxGroup<T>& group) {
+  return logit_stride<T>(group.columns());
+}
+
+template <class T>
+void run_factored_group(const SoftmaxGroup<T>& group, T* errors) {
+  const SoftmaxSegment<T>& segment = group.segments[0];
+  const int64_t stride = error_stride(group);
+  const Range tokens{0, group.tokens};
+  gemm_nt(group.tokens, segment.rows, group.dim, group.hidden, group.dim, segment.weights, group.dim,
+          segment.bias, errors, stride);
+  finish_logits(group, tokens, errors, stride);
+  hidden_gradient(group, tokens, errors, stride);
+}
+
 template void run_group(const SoftmaxGroup<float>&, GroupBuffers<float>&, ThreadPool&);
 template void run_group(const SoftmaxGroup<double>&, GroupBuffers<double>&, ThreadPool&);
 template void run_small_group(const SoftmaxGroup<float>&, float*);
 template void run_small_group(const SoftmaxGroup<double>&, double*);
+template void run_factored_group(const SoftmaxGroup<float>&, float*);
+template void run_factored_group(const SoftmaxGroup<double>&, double*);
+template int64_t error_stride(const SoftmaxGroup<float>&);
+template int64_t error_stride(const SoftmaxGroup<double>&);
 template int64_t small_group_scratch(const SoftmaxGroup<float>&);
 template int64_t small_group_scratch(const SoftmaxGroup<double>&);
 

@@ -54,6 +54,12 @@ void run_group(const SoftmaxGroup<T>& group, GroupBuffers<T>& buffers, ThreadPoo
 /// A small group on the calling thread. `logits`: small_group_scratch values.
 template <class T>
 void run_small_group(const SoftmaxGroup<T>& group, T* logits);
+/// The same, with what would be the gradient of the weights left as its factors: `errors` [tokens,
+/// error_stride] gets scale · (p − onehot), the other is the hidden states.
+template <class T>
+void run_factored_group(const SoftmaxGroup<T>& group, T* errors);
+template <class T>
+int64_t error_stride(const SoftmaxGroup<T>& group);
 template <class T>
 int64_t small_group_scratch(const SoftmaxGroup<T>& group);
 

@@ -98,6 +98,11 @@ struct TrainingModel::Impl {
                      std::vector{&word_gradient}, pool);
   }
 
+  void leave_factors() {
+    if (shape.tied || pieces.micro_batches > 1 || pieces.head_chunk > 0) return;
+    parameters[head_word].factors = &leaf_factors;
+  }
+
   // ---- one window ----
 
   double step(const Batch& batch, const StepPosition& position, float scale) {
@@ -230,9 +235,9 @@ struct TrainingModel::Impl {
                                         layout.cluster_offsets, layout.cluster_of_row};
     const kernels::HeadWeights<float> weights{values[head_word].data(), values[head_word + 1].data(),
                                               values[head_word + 2].data(), values[head_word + 3].data()};
-    const kernels::HeadGradients<float> head_gradients{head_input_gradient.data() + first * shape.head_dim(),
-                                                       &word_gradient, gradients[head_word + 2].data(),
-                                                       gradients[head_word + 3].data()};
+    const kernels::HeadGradients<float> head_gradients{
+        head_input_gradient.data() + first * shape.head_dim(), &word_gradient,
+        gradients[head_word + 2].data(), gradients[head_word + 3].data(), parameters[head_word].factors};
     const std::span<const int64_t> targets(target_rows);
     return kernels::head_loss(head_shape, weights, input + first * shape.head_dim(),
                               targets.subspan(static_cast<size_t>(first), static_cast<size_t>(count)), scale,
@@ -287,6 +292,7 @@ struct TrainingModel::Impl {
   kernels::HeadWorkspace<float> head_workspace;
   Buffer inputs, outputs, projected, head_input_gradient, unprojected, input_gradient;
   kernels::RowGradients<float> embedding_gradient, word_gradient, tied_gradient;
+  kernels::LeafFactors<float> leaf_factors;
 };
 
 TrainingModel::TrainingModel(const ModelConfig& config, ModelShape shape, HeadLayout layout, uint64_t seed,
@@ -317,6 +323,10 @@ std::span<float> TrainingModel::carried_state(int64_t streams) {
 
 void TrainingModel::cut_steps(const StepPieces& pieces) {
   impl_->cut(pieces);
+}
+
+void TrainingModel::leave_factors() {
+  impl_->leave_factors();
 }
 
 double TrainingModel::step(const Batch& batch, const StepPosition& position, float scale) {

@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "classes/word_classes.h"
 #include "config/config.h"
+#include "kernels/leaf_factors.h"
 #include "kernels/row_gradients.h"
 #include "model/inference_model.h"
 #include "model/micro_batch.h"
@@ -26,6 +27,8 @@ struct Parameter {
   std::span<float> gradient;                           ///< empty when sparse
   const kernels::RowGradients<float>* rows = nullptr;  ///< null when dense
   int64_t row_offset = 0;  ///< first of this parameter's values in a row of `rows`
+  /// Of head.word.weight: gradients by weights and biases of more rows, unless null (see leave_factors).
+  kernels::LeafFactors<float>* factors = nullptr;
 };
 
 /// Where a training step stands: keys of the random numbers.
@@ -58,6 +61,10 @@ class TrainingModel {
 
   /// How the steps to come are cut; whole at first.
   void cut_steps(const StepPieces& pieces);
+
+  /// Lets step() leave gradients of the head's words as factors where that pays, for an optimiser that can
+  /// take them. Not with tied embeddings nor in steps cut in pieces, which add gradients up.
+  void leave_factors();
 
   /// One window: the sum of its losses (natural logarithm), and the gradients of `scale` times that sum.
   double step(const Batch& batch, const StepPosition& position, float scale);

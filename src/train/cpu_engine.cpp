@@ -17,6 +17,7 @@ class CpuEngine final : public TrainingEngine {
       : model_(config.model, std::move(shape), std::move(layout), config.train.seed, pool),
         optimizer_(config.train.optimizer, config.train.clip_norm, model_.parameters(), pool) {
     model_.cut_steps({config.train.micro_batches, config.train.head_chunk});
+    if (optimizer_.takes_factors()) model_.leave_factors();
   }
 
   [[nodiscard]] const ModelShape& shape() const noexcept override { return model_.shape(); }

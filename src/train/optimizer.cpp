@@ -49,6 +49,10 @@ kernels::OptimizerSlot Optimizer::slot(size_t parameter) {
   return {tensor.value, kept.first, kept.second, kept.stamps, width};
 }
 
+bool Optimizer::takes_factors() const {
+  return options_.kind == kernels::OptimizerKind::sgd && options_.weight_decay == 0;
+}
+
 bool Optimizer::needs_touched_rows() const {
   return kernels::needs_catch_up(options_);
 }
@@ -72,6 +76,7 @@ double Optimizer::gradient_norm() const {
       counted = parameter.rows;
       sum += kernels::sum_of_squares(counted->values, pool_);
     }
+    if (parameter.factors != nullptr) sum += kernels::sum_of_squares(*parameter.factors, pool_);
   }
   return std::sqrt(sum);
 }
@@ -87,6 +92,11 @@ double Optimizer::update(double learning_rate) {
       kernels::update(options_, history_, slot(i), parameter.gradient, scale, pool_);
     } else {
       kernels::update_rows(options_, history_, slot(i), *parameter.rows, parameter.row_offset, scale, pool_);
+    }
+    if (parameter.factors != nullptr) {
+      const auto factor = static_cast<float>(-learning_rate * static_cast<double>(scale));
+      const std::span<float> bias = parameters_[i + 1].value;
+      kernels::add_gradients(*parameter.factors, factor, parameter.value.data(), bias.data(), pool_);
     }
   }
   if (!kernels::needs_catch_up(options_)) history_.forget();

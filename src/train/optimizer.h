@@ -21,6 +21,8 @@ class Optimizer {
   Optimizer(const OptimizerConfig& config, double clip_norm, std::span<const Parameter> parameters,
             ThreadPool& pool);
 
+  /// Whether it takes gradients that are left as factors (TrainingModel::leave_factors).
+  [[nodiscard]] bool takes_factors() const;
   /// True when catch_up() must be called before each forward pass.
   [[nodiscard]] bool needs_touched_rows() const;
   /// Brings the rows that the forward pass will read up to date.

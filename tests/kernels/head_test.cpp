@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <string>
 
@@ -55,6 +56,7 @@ std::vector<Setting> settings() {
       {"ignored_targets", 9, ragged, 33, 90, Draw::some_ignored},
       {"nothing_but_ignored", 9, ragged, 33, 6, Draw::none},
       {"no_tokens", 9, ragged, 33, 0},
+      {"rarely_hit_clusters", 150, {100, 1, 60, 200, 31}, 64, 90},
       // Large enough for a cluster to be shared by the threads, and for several blocks of logits.
       {"large_cluster", 2, {900, 3, 500}, 200, 400, Draw::one_cluster},
       {"several_blocks", 3000, {70, 2}, 5, 700},
@@ -138,7 +140,8 @@ class Kernel {
 
   [[nodiscard]] const HeadShape& shape() const { return shape_; }
 
-  Result<T> run(T scale, ThreadPool& pool, HeadWorkspace<T>& workspace) const {
+  Result<T> run(T scale, ThreadPool& pool, HeadWorkspace<T>& workspace,
+                LeafFactors<T>* leaves = nullptr) const {
     Result<T> result;
     // Poison: everything must be overwritten.
     result.hidden.assign(hidden_.size(), std::nan(""));
@@ -146,7 +149,7 @@ class Kernel {
     result.cluster_bias.assign(cluster_bias_.size(), std::nan(""));
     result.word.values.assign(7, std::nan(""));
     const HeadGradients<T> gradients{result.hidden.data(), &result.word, result.cluster.data(),
-                                     result.cluster_bias.data()};
+                                     result.cluster_bias.data(), leaves};
     result.loss =
         head_loss<T>(shape_, weights(), hidden_.data(), targets_, scale, &gradients, workspace, pool);
     return result;
@@ -238,6 +241,83 @@ TEST_P(Head, SameBitsForAnyNumberOfThreadsAndAUsedWorkspace) {
     ThreadPool pool(threads);
     expect_same(expected, kernel.run(1.5F, pool, workspace));
   }
+}
+
+/// Adds the rows that the factors stand for to those of the result, in no order; their norm is compared.
+template <class T>
+void unfold(const HeadProblem& p, LeafFactors<T>& leaves, Result<T>& result, ThreadPool& pool) {
+  const double norm = sum_of_squares(leaves, pool);
+  std::vector<T> weights(p.word.size());
+  std::vector<T> bias(p.word_bias.size());
+  std::vector<int64_t> rows;
+  for (const FactoredCluster<T>& c : leaves.clusters) {
+    for (int64_t row = 0; row < c.rows; ++row) rows.push_back(c.first_row + row);
+  }
+  add_gradients(leaves, T{1}, weights.data(), bias.data(), pool);
+  RowGradients<T> all;
+  all.width = p.dim + 1;
+  std::map<int64_t, std::vector<T>> by_row;
+  for (size_t r = 0; r < result.word.rows.size(); ++r) {
+    const T* from = &result.word.values[r * (p.dim + 1)];
+    by_row[result.word.rows[r]].assign(from, from + p.dim + 1);
+  }
+  double expected = 0;
+  for (const int64_t row : rows) {
+    auto& values = by_row[row];
+    ASSERT_TRUE(values.empty()) << "row " << row << " twice";
+    values.assign(&weights[row * p.dim], &weights[row * p.dim] + p.dim);
+    values.push_back(bias[row]);
+    for (const T value : values) expected += static_cast<double>(value) * value;
+  }
+  EXPECT_NEAR(norm, expected, 1e-5 * (expected + 1e-6));
+  for (const auto& [row, values] : by_row) {
+    all.rows.push_back(row);
+    all.values.insert(all.values.end(), values.begin(), values.end());
+  }
+  result.word = all;
+}
+
+TEST_P(Head, GradientsLeftAsFactorsAreTheSame) {
+  const HeadProblem p = make_problem(GetParam());
+  ThreadPool one(1);
+  ThreadPool three(3);
+  HeadWorkspace<double> workspace;
+  LeafFactors<double> leaves;
+  auto wide = Kernel<double>(p).run(0.625, three, workspace, &leaves);
+  unfold(p, leaves, wide, three);
+  expect_answer(p, wide, head_oracle(p, 0.625), 1e-10);
+
+  HeadWorkspace<float> single_workspace;
+  LeafFactors<float> single_leaves;
+  auto expected = Kernel<float>(p).run(0.625F, one, single_workspace, &single_leaves);
+  unfold(p, single_leaves, expected, one);
+  expect_answer(p, expected, head_oracle(p, 0.625), 1e-5);
+  auto again = Kernel<float>(p).run(0.625F, three, single_workspace, &single_leaves);
+  unfold(p, single_leaves, again, three);
+  expect_same(expected, again);
+}
+
+TEST(HeadGradient, OfRarelyHitClustersIsLeftAsFactors) {
+  const std::vector<Setting> all = settings();
+  const auto setting =
+      std::find_if(all.begin(), all.end(), [](const Setting& s) { return s.name == "rarely_hit_clusters"; });
+  const HeadProblem p = make_problem(*setting);
+  ThreadPool pool(2);
+  HeadWorkspace<float> workspace;
+  LeafFactors<float> leaves;
+  const auto result = Kernel<float>(p).run(1, pool, workspace, &leaves);
+  int64_t rows = static_cast<int64_t>(result.word.rows.size());
+  for (const auto& cluster : leaves.clusters) {
+    EXPECT_TRUE(LeafFactors<float>::pays(cluster.tokens, cluster.rows, p.dim));
+    rows += cluster.rows;
+  }
+  EXPECT_FALSE(leaves.clusters.empty());
+  EXPECT_EQ(rows, p.words - 1);  // all but the cluster of one word
+  // A pass without targets leaves nothing of the one before.
+  HeadProblem none = p;
+  none.targets.assign(p.targets.size(), -1);
+  static_cast<void>(Kernel<float>(none).run(1, pool, workspace, &leaves));
+  EXPECT_TRUE(leaves.clusters.empty());
 }
 
 TEST_P(Head, TouchedRowsAreThoseWithGradients) {

@@ -209,6 +209,51 @@ TEST(Optimizer, ANormThatIsNotFiniteChangesNothing) {
   }
 }
 
+// Rows 2 … 4 of the head get a gradient of two tokens, once as rows and once as factors.
+TEST(Optimizer, TakesGradientsLeftAsFactorsForTheirRows) {
+  constexpr int64_t kLeaves = 3;
+  constexpr int64_t kTokens = 2;
+  const std::vector<float> hidden{0.5F, -1, 2, 0.25F, 1, -0.5F};
+  std::vector<float> errors{1, -2, 0.5F, 0.25F, 1.5F, -1};
+  ThreadPool pool(2);
+  Model rows;
+  Model factored;
+  rows.set_gradients(0, {{1}, {2, 3, 4}});
+  factored.set_gradients(0, {{1}, {}});
+  for (int64_t r = 0; r < kLeaves; ++r) {
+    for (int64_t u = 0; u <= kWidth; ++u) {
+      float sum = 0;
+      for (int64_t t = 0; t < kTokens; ++t)
+        sum += errors[t * kLeaves + r] * (u < kWidth ? hidden[t * kWidth + u] : 1);
+      rows.head_rows.values[r * (kWidth + 1) + u] = sum;
+    }
+  }
+  kernels::LeafFactors<float> factors;
+  factors.dim = kWidth;
+  factors.clusters.push_back({2, kLeaves, kTokens, errors.data(), kLeaves, hidden.data()});
+  factored.parameters[2].factors = &factors;
+
+  for (const float last_error : {-1.0F, std::numeric_limits<float>::quiet_NaN()}) {
+    errors.back() = last_error;
+    const auto before = factored.values();
+    Optimizer with(named("sgd"), 0.75, factored.parameters, pool);
+    EXPECT_TRUE(with.takes_factors());
+    const double norm = with.update(0.5);
+    if (std::isnan(last_error)) {
+      EXPECT_TRUE(std::isnan(norm));
+      EXPECT_EQ(factored.values(), before);
+      continue;
+    }
+    Optimizer without(named("sgd"), 0.75, rows.parameters, pool);
+    EXPECT_NEAR(norm, without.update(0.5), 1e-6);
+    const auto got = factored.values();
+    const auto expected = rows.values();
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-6) << i;
+  }
+  EXPECT_FALSE(Optimizer(named("momentum"), 0, rows.parameters, pool).takes_factors());
+  EXPECT_FALSE(Optimizer(named("sgd", 0.1), 0, rows.parameters, pool).takes_factors());
+}
+
 class SparseAsDense : public ::testing::TestWithParam<OptimizerConfig> {};
 
 TEST_P(SparseAsDense, OnceCaughtUp) {
