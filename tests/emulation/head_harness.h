@@ -106,7 +106,7 @@ class HeadRun {
   std::vector<T> hidden_in_, word_in_, cluster_in_, hidden_;
   std::vector<S> word_bias_in_, cluster_bias_in_, scale_, root_logit_, leaf_logit_, root_sum_, leaf_sum_,
       loss_, workspace_, total_, word_, word_bias_, cluster_, cluster_bias_;
-  std::vector<int32_t> cluster_of_row_, targets_, key_, order_, counts_, word_rows_;
+  std::vector<int32_t> cluster_of_row_, targets_, key_, order_, word_rows_;
   std::vector<int32_t> prefixes_[5];
   std::vector<int64_t> word_row_count_;
 };
@@ -193,13 +193,16 @@ void HeadRun<P>::prepare() {
     poison(*per_token, sizes.tokens);
   poison(key_, sizes.tokens);
   poison(order_, sizes.tokens);
-  poison(counts_, plan.counts());
   for (auto& prefix : prefixes_) poison(prefix, plan.prefix());
-  poison(workspace_, plan.workspace());
-  args_.state = {view(key_),         view(order_),       view(root_logit_),  view(leaf_logit_),
-                 view(root_sum_),    view(leaf_sum_),    view(loss_),        view(counts_),
-                 view(prefixes_[0]), view(prefixes_[1]), view(prefixes_[2]), view(prefixes_[3]),
-                 view(prefixes_[4]), view(workspace_)};
+  poison(workspace_, plan.workspace());  // the counts lie in it
+  args_.state = {
+      view(key_),         view(order_),
+      view(root_logit_),  view(leaf_logit_),
+      view(root_sum_),    view(leaf_sum_),
+      view(loss_),        device::View<int32_t>{reinterpret_cast<int32_t*>(workspace_.data()), plan.counts()},
+      view(prefixes_[0]), view(prefixes_[1]),
+      view(prefixes_[2]), view(prefixes_[3]),
+      view(prefixes_[4]), view(workspace_)};
 
   const int64_t rows = plan.most_gradient_rows();
   poison(total_, 1);

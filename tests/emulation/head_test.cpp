@@ -79,6 +79,24 @@ TEST_P(HeadKernelsTest, EqualsTheOracleInFp16) {
 INSTANTIATE_TEST_SUITE_P(Shapes, HeadKernelsTest, ::testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 
+// The tiles that ship, on shapes that fill one and begin another.
+template <class P, device::HeadVariant V>
+void check_shipped(int64_t dim) {
+  using Shapes = device::HeadShapes<P, V>;
+  using Kernels = HeadKernels<P, typename Shapes::Root, typename Shapes::Leaf, typename Shapes::Backward, 64>;
+  check<Kernels>({"shipped", 40, {140, 1, 33}, dim, 70}, false, 2, 1);
+}
+TEST(HeadShippedTiles, EqualTheOracle) {
+  check_shipped<Bf16, device::HeadVariant::resident_256>(72);
+  check_shipped<Bf16, device::HeadVariant::resident_512>(264);
+  check_shipped<Bf16, device::HeadVariant::streamed>(520);
+  check_shipped<Fp16, device::HeadVariant::resident_256>(41);
+  check_shipped<Tf32, device::HeadVariant::resident_256>(72);
+  check_shipped<Tf32, device::HeadVariant::streamed>(260);
+  check_shipped<Fma<float>, device::HeadVariant::resident_256>(41);
+  check_shipped<Fma<float>, device::HeadVariant::resident_512>(260);
+}
+
 TEST(HeadBucket, SortsTokensStablyByKey) {
   for (const HeadCase& c : cases()) {
     for (const bool finely : {false, true}) {

@@ -55,7 +55,8 @@ struct HeadPlan {
   /// Elements of the lists: counts [pieces][C + 1], and five prefixes of C + 2 entries.
   [[nodiscard]] int64_t counts() const { return pieces * sizes.keys(); }
   [[nodiscard]] int64_t prefix() const { return sizes.clusters + 2; }
-  /// Workspace: partial log-sums of the forward pass, then partial dU and da. In elements of Sum.
+  /// Workspace, in elements of Sum: the counts, then partial log-sums of the forward pass, then partial dU
+  /// and da, each when those before are done with.
   [[nodiscard]] int64_t workspace() const;
   /// Rows of the compact gradient of the word matrix, at most: shortlist and hit clusters.
   [[nodiscard]] int64_t most_gradient_rows() const { return sizes.shortlist + sizes.most_hit_rows; }
