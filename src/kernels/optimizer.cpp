@@ -27,25 +27,6 @@ const OptimizerKernels& active() {
   return kernels;
 }
 
-UpdateRule make_rule(const OptimizerOptions& options, int64_t step, double learning_rate, double scale) {
-  UpdateRule rule{.kind = options.kind,
-                  .rate = static_cast<float>(learning_rate),
-                  .scale = static_cast<float>(scale),
-                  .decay = static_cast<float>(options.weight_decay),
-                  .momentum = static_cast<float>(options.momentum),
-                  .rest1 = static_cast<float>(1 - options.beta1),
-                  .beta2 = static_cast<float>(options.beta2),
-                  .rest2 = static_cast<float>(1 - options.beta2),
-                  .epsilon = static_cast<float>(options.epsilon)};
-  if (options.kind == OptimizerKind::adam || options.kind == OptimizerKind::adamw) {
-    const auto t = static_cast<double>(step);
-    rule.rate = static_cast<float>(learning_rate / (1 - std::pow(options.beta1, t)));
-    rule.root_factor = static_cast<float>(1 / std::sqrt(1 - std::pow(options.beta2, t)));
-    rule.keep = static_cast<float>(1 - learning_rate * options.weight_decay);
-  }
-  return rule;
-}
-
 UpdateRange range_of(const OptimizerSlot& slot, const float* gradient, int64_t first, int64_t count) {
   const auto at = [first](std::span<float> values) {
     return values.empty() ? nullptr : values.data() + first;
@@ -152,6 +133,25 @@ void check_moments(const OptimizerOptions& options, const OptimizerSlot& slot) {
 }
 
 }  // namespace
+
+UpdateRule make_rule(const OptimizerOptions& options, int64_t step, double learning_rate, double scale) {
+  UpdateRule rule{.kind = options.kind,
+                  .rate = static_cast<float>(learning_rate),
+                  .scale = static_cast<float>(scale),
+                  .decay = static_cast<float>(options.weight_decay),
+                  .momentum = static_cast<float>(options.momentum),
+                  .rest1 = static_cast<float>(1 - options.beta1),
+                  .beta2 = static_cast<float>(options.beta2),
+                  .rest2 = static_cast<float>(1 - options.beta2),
+                  .epsilon = static_cast<float>(options.epsilon)};
+  if (options.kind == OptimizerKind::adam || options.kind == OptimizerKind::adamw) {
+    const auto t = static_cast<double>(step);
+    rule.rate = static_cast<float>(learning_rate / (1 - std::pow(options.beta1, t)));
+    rule.root_factor = static_cast<float>(1 / std::sqrt(1 - std::pow(options.beta2, t)));
+    rule.keep = static_cast<float>(1 - learning_rate * options.weight_decay);
+  }
+  return rule;
+}
 
 const OptimizerKernels& optimizer_kernels(InstructionSet set) {
   switch (set) {

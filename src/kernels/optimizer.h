@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/row_gradients.h"
+#include "kernels/update_rule.h"
 
 namespace hsm::kernels {
 
@@ -20,8 +21,6 @@ namespace hsm::kernels {
 //   adam, adamw                        lazily, as torch's SparseAdam: moments of other rows stand still, the
 //                                      bias correction counts all steps (epsilon where Adam has it); Adam's
 //                                      own weight decay reaches a row only when a batch touches it
-
-enum class OptimizerKind { sgd, momentum, adagrad, adam, adamw };
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::sgd;

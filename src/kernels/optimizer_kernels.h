@@ -3,30 +3,9 @@
 
 #include "kernels/instruction_set.h"
 #include "kernels/optimizer.h"
+#include "kernels/update_rule.h"
 
 namespace hsm::kernels {
-
-/// One step of an optimiser on some values, everything that is the same for all of them computed. With
-/// d = scale · gradient + decay · value:
-///   sgd       value −= rate · d
-///   momentum  first = momentum · first + d;  value −= rate · first
-///   adagrad   second += d²;  value −= rate · d / (√second + epsilon)
-///   adam      first += (1 − beta1) · (d − first);  second = beta2 · second + (1 − beta2) · d²;
-///             value −= rate · first / (root_factor · √second + epsilon)
-///   adamw     the same with value ← keep · value before and d = scale · gradient
-struct UpdateRule {
-  OptimizerKind kind = OptimizerKind::sgd;
-  float rate = 0;
-  float scale = 1;
-  float decay = 0;
-  float keep = 1;
-  float momentum = 0;
-  float rest1 = 0;  ///< 1 − beta1
-  float beta2 = 0;
-  float rest2 = 0;  ///< 1 − beta2
-  float root_factor = 1;
-  float epsilon = 0;
-};
 
 /// Values that one call changes; `gradient` null stands for zeros.
 struct UpdateRange {
@@ -49,5 +28,8 @@ const OptimizerKernels& optimizer_kernels_avx2();
 const OptimizerKernels& optimizer_kernels_avx512();
 
 const OptimizerKernels& optimizer_kernels(InstructionSet set);
+
+/// The rule of step `step` (from 1) at this learning rate.
+UpdateRule make_rule(const OptimizerOptions& options, int64_t step, double learning_rate, double scale);
 
 }  // namespace hsm::kernels

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace hsm {
 namespace {
@@ -107,6 +108,13 @@ std::vector<TensorSpec> parameter_specs(const ModelShape& shape) {
   specs.push_back({"head.cluster.weight", {shape.clusters, shape.head_dim()}});
   specs.push_back({"head.cluster.bias", {shape.clusters}});
   return specs;
+}
+
+void draw_initial_values(size_t index, double range, uint64_t seed, std::span<float> values) {
+  const CounterRandom random(seed, Purpose::initialization);
+  for (size_t at = 0; at < values.size(); ++at) {
+    values[at] = static_cast<float>((2 * random.uniform(index, at) - 1) * range);
+  }
 }
 
 }  // namespace hsm

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,5 +54,9 @@ struct TensorSpec {
 /// rnn.bias_ih_l0, rnn.bias_hh_l0, …, projection.weight, head.word.weight, head.word.bias,
 /// head.cluster.weight, head.cluster.bias. Rows of embedding.weight follow the head's rows, not the ids.
 std::vector<TensorSpec> parameter_specs(const ModelShape& shape);
+
+/// What parameter number `index` of parameter_specs() starts training with: uniform in ±range, keyed by the
+/// seed.
+void draw_initial_values(size_t index, double range, uint64_t seed, std::span<float> values);
 
 }  // namespace hsm

@@ -59,12 +59,8 @@ struct TrainingModel::Impl {
     first_recurrent = specs.size();
     for (size_t i = 0; i < specs.size(); ++i) {
       const auto& [name, extents] = specs[i];
-      const CounterRandom random(seed, Purpose::initialization);
       Buffer& value = values[i];
-      sized(value, element_count(extents));
-      for (size_t at = 0; at < value.size(); ++at) {
-        value[at] = static_cast<float>((2 * random.uniform(i, at) - 1) * range);
-      }
+      draw_initial_values(i, range, seed, sized(value, element_count(extents)));
       Parameter parameter{name, extents, value, {}, nullptr, 0};
       if (name == "embedding.weight") {
         parameter.rows = &embedding_gradient;

@@ -20,12 +20,12 @@ kernels::OptimizerKind kind_of(const std::string& name) {
   throw UsageError("train.optimizer.name: \"" + name + "\" is not an optimizer");
 }
 
+}  // namespace
+
 kernels::OptimizerOptions options_of(const OptimizerConfig& config) {
   return {kind_of(config.name),       config.momentum,    config.beta1, config.beta2, config.epsilon,
           config.initial_accumulator, config.weight_decay};
 }
-
-}  // namespace
 
 Optimizer::Optimizer(const OptimizerConfig& config, double clip_norm, std::span<const Parameter> parameters,
                      ThreadPool& pool)
@@ -109,6 +109,11 @@ void Optimizer::catch_up_all() {
     if (!kept_[i].stamps.empty()) kernels::catch_up_all(options_, history_, slot(i), pool_);
   }
   history_.forget();
+}
+
+void Optimizer::stand_at(int64_t step) {
+  for (Kept& kept : kept_) std::fill(kept.stamps.begin(), kept.stamps.end(), step);
+  history_ = kernels::StepHistory(step, {});
 }
 
 void Optimizer::append_state(std::vector<StateTensor>& tensors) {

@@ -12,6 +12,9 @@
 
 namespace hsm {
 
+/// The kernels' options for a configuration.
+kernels::OptimizerOptions options_of(const OptimizerConfig& config);
+
 /// Steps of the configured optimiser over all parameters of a model, dense ones whole, the others by the
 /// rows that a batch touched. It owns what the update keeps about each: moments and row stamps.
 class Optimizer {
@@ -39,6 +42,14 @@ class Optimizer {
   /// Adds everything a checkpoint must hold; valid until the next update.
   void append_state(std::vector<StateTensor>& tensors);
   void restore(const Checkpoint& checkpoint);
+
+  // For an engine that updates elsewhere and keeps its checkpoints in this form.
+
+  /// What is kept about a parameter; empty where the optimiser keeps nothing of the kind.
+  [[nodiscard]] std::span<float> first_moment(size_t parameter) { return kept_[parameter].first; }
+  [[nodiscard]] std::span<float> second_moment(size_t parameter) { return kept_[parameter].second; }
+  /// Says that all rows are as they are after this many steps.
+  void stand_at(int64_t step);
 
  private:
   /// What is kept for one parameter, in the order of the parameters.

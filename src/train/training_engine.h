@@ -28,6 +28,7 @@ struct StepResult {
   int64_t targets = 0;    ///< of its batch
   double loss = 0;        ///< sum over the window (natural logarithm)
   double norm = 0;        ///< of the gradients over all parameters, before clipping
+  bool skipped = false;   ///< the gradient overflowed for its loss scale, which is lowered: no divergence
 };
 
 /// A model while it learns, and where it does so: parameters, what the optimiser keeps about them, and

@@ -118,7 +118,7 @@ void TrainingLoop::take_results(int64_t pending) {
   while (parts_.engine.pending() > pending) {
     const StepResult result = parts_.engine.finish_step();
     if (!std::isfinite(result.loss)) diverged(result.position, fmt::format("the loss is {}", result.loss));
-    if (!std::isfinite(result.norm)) {
+    if (!std::isfinite(result.norm) && !result.skipped) {
       diverged(result.position, fmt::format("the gradient's norm is {}", result.norm));
     }
     state_.sums.loss += result.loss;

@@ -1,0 +1,205 @@
+// Whole training steps of the device's engine, in host memory with the device's kernels run there, against
+// the engine of the CPU.
+#include "gpu/engine/device_engine.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "gpu/engines.h"
+#include "train/temporary_folder.h"
+
+namespace hsm::test {
+namespace {
+
+class DeviceEngine : public testing::TestWithParam<EngineCase> {
+ protected:
+  const Config config_ = GetParam().config();
+  ThreadPool pool_{1};
+};
+
+void train_steps(TrainingEngine& engine, int64_t first, int64_t last) {
+  for (int64_t number = first; number < last; ++number) train_step(engine, number);
+}
+
+TEST_P(DeviceEngine, TrainsAsTheCpuDoes) {
+  const auto cpu = cpu_engine(config_, pool_);
+  const auto device = device_engine(config_, pool_);
+  expect_same_state(*device, *cpu, 0);
+  for (int64_t number = 0; number < 5; ++number) {
+    const StepResult expected = train_step(*cpu, number);
+    const StepResult result = train_step(*device, number);
+    EXPECT_EQ(result.position.step, number);
+    EXPECT_EQ(result.targets, expected.targets);
+    EXPECT_NEAR(result.loss, expected.loss, 1e-5 * expected.loss);
+    EXPECT_NEAR(result.norm, expected.norm, 1e-4 * expected.norm);
+  }
+  expect_same_state(*device, *cpu, 2e-5);
+}
+
+TEST_P(DeviceEngine, APendingStepChangesNothing) {
+  const auto waiting = device_engine(config_, pool_);
+  const auto running = device_engine(config_, pool_);
+  std::vector<double> losses;
+  std::vector<double> late;
+  for (int64_t number = 0; number < 5; ++number) {
+    losses.push_back(train_step(*waiting, number).loss);
+    const Batch batch = engine_window(number);
+    running->begin_step(batch, engine_step(batch, number));
+    if (running->pending() > running->lookahead()) late.push_back(running->finish_step().loss);
+  }
+  while (running->pending() > 0) late.push_back(running->finish_step().loss);
+  EXPECT_EQ(late, losses);
+  expect_same_state(*running, *waiting, 0);
+}
+
+// Saved by one kind of engine, a checkpoint is one for both.
+TEST_P(DeviceEngine, GoesOnFromItsOwnCheckpointAndTheCpus) {
+  const auto save = [](TrainingEngine& engine, const std::filesystem::path& folder) {
+    TrainingState state;
+    state.position.step = 3;
+    state.streams = kEngineStreams;
+    std::vector<StateTensor> tensors;
+    engine.append_state(tensors);
+    CheckpointStore(folder, 1).save(state, tensors);
+  };
+  const auto cpu = cpu_engine(config_, pool_);
+  const auto device = device_engine(config_, pool_);
+  const hsm::TemporaryFolder of_cpu;
+  const hsm::TemporaryFolder of_device;
+  train_steps(*cpu, 0, 3);
+  train_steps(*device, 0, 3);
+  save(*cpu, of_cpu.path());
+  save(*device, of_device.path());
+  train_steps(*cpu, 3, 6);
+  train_steps(*device, 3, 6);
+
+  const auto go_on = [&](std::unique_ptr<TrainingEngine> engine, const hsm::TemporaryFolder& from) {
+    engine->restore(CheckpointStore(from.path(), 1).load_newest().value());
+    train_steps(*engine, 3, 6);
+    return engine;
+  };
+  expect_same_state(*go_on(device_engine(config_, pool_), of_device), *device, 0);
+  expect_same_state(*go_on(device_engine(config_, pool_), of_cpu), *cpu, 2e-5);
+  expect_same_state(*go_on(cpu_engine(config_, pool_), of_device), *cpu, 2e-5);
+}
+
+TEST_P(DeviceEngine, ANormThatIsNotFiniteChangesNothing) {
+  const auto device = device_engine(config_, pool_);
+  train_step(*device, 0);
+  const EngineState before = state_of(*device);
+  const Batch batch = engine_window(1);
+  StepOptions bad = engine_step(batch, 1);
+  bad.scale = std::numeric_limits<float>::infinity();
+  device->begin_step(batch, bad);
+  const StepResult result = device->finish_step();
+  EXPECT_FALSE(std::isfinite(result.norm));
+  EXPECT_FALSE(result.skipped);
+  for (const auto& [name, values] : state_of(*device)) {
+    const bool moves_with_the_window = name == "carried_state" || name.starts_with("optimizer.stamps");
+    if (moves_with_the_window) continue;
+    EXPECT_EQ(values, before.at(name)) << name;
+  }
+}
+
+void optimize_with(Config& config, const char* name, double decay) {
+  config.train.optimizer.name = name;
+  config.train.optimizer.weight_decay = decay;
+}
+
+const std::vector<EngineCase> kCases{
+    {"plain", [](Config&) {}},
+    {"gru", [](Config& c) { c.model.cell = "gru"; }},
+    {"rnn_relu", [](Config& c) { c.model.cell = "rnn_relu"; }},
+    {"rnn_tanh_without_clipping",
+     [](Config& c) {
+       c.model.cell = "rnn_tanh";
+       c.train.clip_norm = 0;
+     }},
+    {"dropout", drop_everywhere},
+    {"tied_locked_dropout",
+     [](Config& c) {
+       drop_everywhere(c);
+       c.model.dropout.locked = true;
+       c.model.tie_embeddings = true;
+       c.model.hidden = {9, 6};
+     }},
+    {"tied_projected", [](Config& c) { c.model.tie_embeddings = true; }},
+    {"pieces",
+     [](Config& c) {
+       drop_everywhere(c);
+       c.train.micro_batches = 3;
+       c.train.head_chunk = 4;
+     }},
+    {"tied_pieces",
+     [](Config& c) {
+       drop_everywhere(c);
+       c.model.tie_embeddings = true;
+       c.train.micro_batches = 2;
+       c.train.head_chunk = 7;
+     }},
+    {"momentum", [](Config& c) { optimize_with(c, "momentum", 0.01); }},
+    {"adagrad", [](Config& c) { optimize_with(c, "adagrad", 0); }},
+    {"tied_adagrad_with_decay",
+     [](Config& c) {
+       optimize_with(c, "adagrad", 0.01);
+       c.model.tie_embeddings = true;
+     }},
+    {"adam", [](Config& c) { optimize_with(c, "adam", 0); }},
+    {"adamw", [](Config& c) { optimize_with(c, "adamw", 0.01); }},
+};
+INSTANTIATE_TEST_SUITE_P(Models, DeviceEngine, testing::ValuesIn(kCases),
+                         [](const auto& instance) { return instance.param.name; });
+
+// ---- 16 bits
+
+TEST(DeviceEngine16, TrainsNearlyAsWithThirtyTwo) {
+  for (const char* precision : {"bf16", "fp16"}) {
+    Config config = EngineCase{"", drop_everywhere}.config();
+    ThreadPool pool(1);
+    const auto exact = device_engine(config, pool);
+    config.train.precision = precision;
+    const auto rounded = device_engine(config, pool);
+    const double tolerance = config.train.precision == "bf16" ? 2e-2 : 3e-3;
+    for (int64_t number = 0; number < 5; ++number) {
+      const StepResult expected = train_step(*exact, number);
+      const StepResult result = train_step(*rounded, number);
+      EXPECT_FALSE(result.skipped);
+      EXPECT_NEAR(result.loss, expected.loss, tolerance * expected.loss) << precision;
+      EXPECT_NEAR(result.norm, expected.norm, 3 * tolerance * expected.norm) << precision;
+    }
+    const EngineState state = state_of(*rounded);
+    for (const auto& [name, values] : state_of(*exact)) {
+      if (name.starts_with("parameter.")) expect_near(state.at(name), values, tolerance, name);
+    }
+  }
+}
+
+TEST(DeviceEngine16, AnOverflowIsSkippedAndLowersTheScale) {
+  const EngineCase fp16{"", [](Config& c) { c.train.precision = "fp16"; }};
+  ThreadPool pool(1);
+  const auto engine = device_engine(fp16.config(), pool);
+  const EngineState before = state_of(*engine);
+  const auto large_step = [&](int64_t number) {
+    const Batch batch = engine_window(number);
+    StepOptions large = engine_step(batch, number);
+    large.scale *= 1000;  // gradients beyond 65504 at the first scale
+    engine->begin_step(batch, large);
+    return engine->finish_step();
+  };
+  int64_t number = 0;
+  while (number < 30 && large_step(number).skipped) {
+    const EngineState after = state_of(*engine);
+    EXPECT_EQ(after.at("parameter.head.word.weight"), before.at("parameter.head.word.weight"));
+    EXPECT_EQ(after.at("parameter.rnn.weight_hh_l0"), before.at("parameter.rnn.weight_hh_l0"));
+    ++number;
+  }
+  EXPECT_GT(number, 0) << "nothing overflowed";
+  EXPECT_LT(number, 30) << "no scale was small enough";
+  EXPECT_NE(state_of(*engine).at("parameter.head.word.weight"), before.at("parameter.head.word.weight"));
+  EXPECT_LT(state_of(*engine).at("loss_scale")[0], before.at("loss_scale")[0]);
+}
+
+}  // namespace
+}  // namespace hsm::test
