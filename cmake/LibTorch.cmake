@@ -39,4 +39,24 @@ set_target_properties(LibTorch::cpu PROPERTIES
   IMPORTED_LOCATION ${hsm_torch}/lib/libtorch_cpu.so
   INTERFACE_INCLUDE_DIRECTORIES "${hsm_torch}/include;${hsm_torch}/include/torch/csrc/api/include"
   INTERFACE_LINK_LIBRARIES LibTorch::c10)
+# LibTorch::cuda: what libhsm_cuda.so is linked with, where the wheel has it. cuDNN and the other libraries that
+# it needs to run (scripts/setup --gpu) are not needed for linking.
+set(hsm_cudart "")
+foreach(folder ${hsm_torch}/../nvidia/cu13/lib ${hsm_torch}/../nvidia/cu13/lib64 $ENV{CUDA_HOME}/lib64 /usr/local/cuda/lib64)
+  if(NOT hsm_cudart AND EXISTS ${folder}/libcudart.so.13 AND EXISTS ${folder}/../include/cuda_runtime_api.h)
+    get_filename_component(hsm_cudart ${folder}/libcudart.so.13 ABSOLUTE)
+    get_filename_component(hsm_cuda_include ${folder}/../include ABSOLUTE)
+  endif()
+endforeach()
+if(EXISTS ${hsm_torch}/lib/libtorch_cuda.so AND hsm_cudart)
+  add_library(LibTorch::cudart SHARED IMPORTED)
+  set_target_properties(LibTorch::cudart PROPERTIES
+    IMPORTED_LOCATION ${hsm_cudart} INTERFACE_INCLUDE_DIRECTORIES ${hsm_cuda_include})
+  add_library(LibTorch::c10_cuda SHARED IMPORTED)
+  set_target_properties(LibTorch::c10_cuda PROPERTIES IMPORTED_LOCATION ${hsm_torch}/lib/libc10_cuda.so)
+  add_library(LibTorch::cuda SHARED IMPORTED)
+  set_target_properties(LibTorch::cuda PROPERTIES
+    IMPORTED_LOCATION ${hsm_torch}/lib/libtorch_cuda.so
+    INTERFACE_LINK_LIBRARIES "LibTorch::cpu;LibTorch::c10_cuda;LibTorch::cudart")
+endif()
 message(STATUS "LibTorch ${HSM_TORCH_VERSION} in ${hsm_torch}")

@@ -11,16 +11,6 @@ namespace {
 
 constexpr const char* kLibrary = "libhsm_cuda.so";
 
-std::filesystem::path find_library() {
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  for (const auto& candidate : {folder / kLibrary, folder / "../lib/hsm" / kLibrary}) {
-    if (std::filesystem::exists(candidate)) return candidate;
-  }
-  throw UsageError(std::string(kLibrary) + " is neither in " + folder.string() + " nor in " +
-                   (folder / "../lib/hsm").lexically_normal().string() +
-                   ": this program was built without it; use the device cpu");
-}
-
 template <class Function>
 Function* symbol(void* library, const char* name, const std::filesystem::path& path) {
   auto* function = reinterpret_cast<Function*>(::dlsym(library, name));
@@ -35,8 +25,17 @@ std::string gpu_module_version() {
   return "hsm " HSM_VERSION ", C++ compiler " __VERSION__;
 }
 
-const GpuModule& load_gpu_module() {
-  const std::filesystem::path path = find_library();
+std::filesystem::path find_gpu_module() {
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  for (const auto& candidate : {folder / kLibrary, folder / "../lib/hsm" / kLibrary}) {
+    if (std::filesystem::exists(candidate)) return candidate;
+  }
+  throw UsageError(std::string(kLibrary) + " is neither in " + folder.string() + " nor in " +
+                   (folder / "../lib/hsm").lexically_normal().string() +
+                   ": this program was built without it; use the device cpu");
+}
+
+const GpuModule& load_gpu_module(const std::filesystem::path& path) {
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open: its objects live on
   if (library == nullptr) {
     throw UsageError(std::string("the GPU can't be used: ") + ::dlerror() +

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -27,16 +28,17 @@ class GpuModule {
 
 /// The functions that libhsm_cuda.so exports. The first says what it was built for and must equal
 /// gpu_module_version() of the program.
-extern "C" {
 using HsmGpuModuleVersion = const char*();
 using HsmGpuModule = const GpuModule*();
-}
 
 /// Version of the program and of its compiler: objects are passed to the module and back.
 std::string gpu_module_version();
 
-/// Opens libhsm_cuda.so, which lies beside the program or, installed, in ../lib/hsm. UsageError saying what
-/// is missing when it can't be used.
-const GpuModule& load_gpu_module();
+/// Where libhsm_cuda.so lies: beside the program or, installed, in ../lib/hsm. UsageError when it is in
+/// neither.
+std::filesystem::path find_gpu_module();
+
+/// Opens it, for the life of the process. UsageError saying what is missing when it can't be used.
+const GpuModule& load_gpu_module(const std::filesystem::path& library);
 
 }  // namespace hsm

@@ -21,7 +21,7 @@ TrainingEngineFactory on_gpu(const GpuModule& module, const GpuOptions& options)
 
 const GpuModule* load_if_possible() {
   try {
-    return &load_gpu_module();
+    return &load_gpu_module(find_gpu_module());
   } catch (const UsageError& error) {
     spdlog::warn("{}. Training runs on the CPU", error.what());
     return nullptr;
@@ -33,7 +33,7 @@ const GpuModule* load_if_possible() {
 TrainingEngineFactory choose_training_engine(const Config& config) {
   const std::string& device = config.runtime.device;
   if (const std::optional<int> gpu = kernels::choose_device(device)) {
-    const GpuModule* module = device == "auto" ? load_if_possible() : &load_gpu_module();
+    const GpuModule* module = device == "auto" ? load_if_possible() : &load_gpu_module(find_gpu_module());
     if (module != nullptr) return on_gpu(*module, {*gpu, config.runtime.gpu_memory_limit});
   }
   check_cpu_precision(config.train);

@@ -10,23 +10,6 @@
 namespace hsm::test {
 namespace {
 
-constexpr int64_t kWords = 31;
-
-HeadLayout layout() {
-  WordClasses classes;
-  classes.clusters = 5;  // of 1, 3, 7, 7 and 8 words, ids spread over them, beside 5 at the root
-  for (int32_t id = 0; id < kWords; ++id) {
-    const int32_t slot = (id * 7) % kWords;
-    classes.cluster_of.push_back(slot < 5    ? kShortlist
-                                 : slot < 6  ? 0
-                                 : slot < 9  ? 1
-                                 : slot < 16 ? 2
-                                 : slot < 23 ? 3
-                                             : 4);
-  }
-  return make_layout(classes);
-}
-
 double norm(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value * value;
@@ -40,6 +23,21 @@ double number_at(const StateTensor& tensor, int64_t i) {
 }
 
 }  // namespace
+
+HeadLayout engine_layout() {
+  WordClasses classes;
+  classes.clusters = 5;  // of 1, 3, 7, 7 and 8 words, ids spread over them, beside 5 at the root
+  for (int32_t id = 0; id < kEngineWords; ++id) {
+    const int32_t slot = (id * 7) % kEngineWords;
+    classes.cluster_of.push_back(slot < 5    ? kShortlist
+                                 : slot < 6  ? 0
+                                 : slot < 9  ? 1
+                                 : slot < 16 ? 2
+                                 : slot < 23 ? 3
+                                             : 4);
+  }
+  return make_layout(classes);
+}
 
 Config EngineCase::config() const {
   Config config;
@@ -60,7 +58,7 @@ Batch engine_window(int64_t number) {
   for (int64_t i = 0; i < batch.steps * batch.streams; ++i) {
     batch.inputs.push_back(static_cast<int32_t>((i * 5 + number * 2) % 11));
     const bool padding = i % batch.streams == 2 && i >= batch.streams;
-    batch.targets.push_back(padding ? kNoTarget : static_cast<int32_t>((i * 11 + number * 3) % kWords));
+    batch.targets.push_back(padding ? kNoTarget : static_cast<int32_t>((i * 11 + number * 3) % kEngineWords));
     if (!padding) ++batch.target_count;
   }
   return batch;
@@ -77,16 +75,16 @@ void drop_everywhere(Config& config) {
 }
 
 std::unique_ptr<TrainingEngine> cpu_engine(const Config& config, ThreadPool& pool) {
-  const HeadLayout head = layout();
-  return make_cpu_engine(config, make_shape(config.model, kWords, head.clusters()), head, pool);
+  const HeadLayout head = engine_layout();
+  return make_cpu_engine(config, make_shape(config.model, kEngineWords, head.clusters()), head, pool);
 }
 
 std::unique_ptr<TrainingEngine> device_engine(const Config& config, ThreadPool& pool) {
-  const HeadLayout head = layout();
+  const HeadLayout head = engine_layout();
   EnginePlace place;
   place.precision = parse_precision(config.train.precision);
   place.kernels = std::make_unique<HostKernels>(kernels::device::element_type(place.precision));
-  return make_device_engine(config, make_shape(config.model, kWords, head.clusters()), head, pool,
+  return make_device_engine(config, make_shape(config.model, kEngineWords, head.clusters()), head, pool,
                             std::move(place));
 }
 

@@ -19,6 +19,9 @@ struct EngineCase {
 };
 
 constexpr int64_t kEngineStreams = 5;
+constexpr int64_t kEngineWords = 31;
+
+HeadLayout engine_layout();
 
 Batch engine_window(int64_t number);
 StepOptions engine_step(const Batch& batch, int64_t number);

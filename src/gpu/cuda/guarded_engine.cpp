@@ -1,0 +1,85 @@
+#include "gpu/cuda/guarded_engine.h"
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "gpu/out_of_memory.h"
+
+namespace hsm {
+namespace {
+
+DeviceMemory memory_of(const GpuOptions& options) {
+  DeviceMemory memory;
+  memory.device = options.device;
+  memory.limit = options.memory_limit;
+  size_t free = 0;
+  size_t total = 0;
+  if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
+    memory.free = free;
+    memory.total = total;
+  }
+  const auto stats =
+      c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(options.device));
+  memory.held = static_cast<uint64_t>(stats.allocated_bytes[0].current);
+  return memory;
+}
+
+template <class Function>
+auto translated(const GpuOptions& options, Function function) {
+  try {
+    return function();
+  } catch (const c10::OutOfMemoryError& error) {
+    throw ResourceError(
+        out_of_memory_message(asked_memory(error.what_without_backtrace()), memory_of(options)));
+  } catch (const c10::Error& error) {
+    throw Error(ExitCode::fault,
+                "cuda:" + std::to_string(options.device) + ": " + error.what_without_backtrace());
+  }
+}
+
+class GuardedEngine final : public TrainingEngine {
+ public:
+  GuardedEngine(std::unique_ptr<TrainingEngine> engine, const GpuOptions& options)
+      : engine_(std::move(engine)), options_(options) {}
+
+  [[nodiscard]] const ModelShape& shape() const noexcept override { return engine_->shape(); }
+  [[nodiscard]] const HeadLayout& layout() const noexcept override { return engine_->layout(); }
+  [[nodiscard]] int64_t lookahead() const noexcept override { return engine_->lookahead(); }
+  [[nodiscard]] int64_t pending() const noexcept override { return engine_->pending(); }
+  void begin_step(const Batch& batch, const StepOptions& options) override {
+    translated(options_, [&] { engine_->begin_step(batch, options); });
+  }
+  StepResult finish_step() override {
+    return translated(options_, [&] { return engine_->finish_step(); });
+  }
+  void settle() override {
+    translated(options_, [&] { engine_->settle(); });
+  }
+  WeightView weights() override {
+    return translated(options_, [&] { return engine_->weights(); });
+  }
+  void append_state(std::vector<StateTensor>& tensors) override {
+    translated(options_, [&] { engine_->append_state(tensors); });
+  }
+  void restore(const Checkpoint& checkpoint) override {
+    translated(options_, [&] { engine_->restore(checkpoint); });
+  }
+
+ private:
+  std::unique_ptr<TrainingEngine> engine_;
+  GpuOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingEngine> make_guarded(const std::function<std::unique_ptr<TrainingEngine>()>& make,
+                                             const GpuOptions& options) {
+  return std::make_unique<GuardedEngine>(translated(options, make), options);
+}
+
+}  // namespace hsm

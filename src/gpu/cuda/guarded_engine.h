@@ -1,0 +1,14 @@
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "gpu/gpu_module.h"
+
+namespace hsm {
+
+/// Makes an engine, in which errors of LibTorch and CUDA become this program's own: ResourceError with what
+/// was asked, held and free when the device's memory does not suffice, else Error with ExitCode::fault.
+std::unique_ptr<TrainingEngine> make_guarded(const std::function<std::unique_ptr<TrainingEngine>()>& make,
+                                             const GpuOptions& options);
+
+}  // namespace hsm
