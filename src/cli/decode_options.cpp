@@ -35,6 +35,7 @@ NetworkOptions network_options(const DecodeOptions& options, const DecodeConfig&
   network.nbest = options.nbest.value_or(std::min(defaults.nbest, network.beam));
   network.lm_weight = options.lm_weight;
   network.word_bonus = options.word_bonus;
+  network.oov_penalty = options.oov_penalty;
   network.max_positions = options.max_positions;
   return network;
 }
@@ -139,16 +140,17 @@ SearchFlags add_beam_options(CLI::App& app, DecodeOptions& options) {
 void add_network_options(CLI::App& app, DecodeOptions& options) {
   constexpr const char* kGroup = "Candidates";
   CLI::Option* candidates = app.get_option("--candidates");
-  std::vector<CLI::Option*> added;
-  added.push_back(app.add_option("--lm-weight", options.lm_weight,
-                                 "Factor of the model's log-probability beside the channel scores"));
-  added.push_back(app.add_option("--word-bonus", options.word_bonus, "Added to the score for each word"));
-  added.push_back(
-      app.add_option("--max-positions", options.max_positions, "Positions that an input may have"));
-  const char* kinds[] = {"W", "B", "N"};
-  for (size_t i = 0; i < added.size(); ++i) {
-    added[i]->type_name(kinds[i])->group(kGroup)->needs(candidates)->capture_default_str();
-  }
+  const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
+    app.add_option(name, value, help)
+        ->type_name(type)
+        ->group(kGroup)
+        ->needs(candidates)
+        ->capture_default_str();
+  };
+  add("--lm-weight", options.lm_weight, "W", "Factor of the model's log-probability beside channel scores");
+  add("--word-bonus", options.word_bonus, "B", "Added to the score for each word");
+  add("--oov-penalty", options.oov_penalty, "U", "Taken from the score for each word outside the vocabulary");
+  add("--max-positions", options.max_positions, "N", "Positions that an input may have");
 }
 
 CLI::Option* add_sampling_options(CLI::App& app, DecodeOptions& options) {

@@ -38,6 +38,7 @@ struct DecodeOptions {
 
   double lm_weight = 1;
   double word_bonus = 0;
+  double oov_penalty = 0;
   int64_t max_positions = NetworkOptions{}.max_positions;
 
   std::optional<int64_t> sample;

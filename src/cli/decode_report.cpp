@@ -14,11 +14,12 @@
 namespace hsm::cli {
 namespace {
 
-constexpr int64_t kShownLines = 10;  // of a kind of warning
+constexpr int64_t kShownLines = 10;  // with words that are not in the vocabulary
 
 }  // namespace
 
-WarningSink::WarningSink(ResultSink& sink, std::string input) : sink_(&sink), input_(std::move(input)) {}
+WarningSink::WarningSink(ResultSink& sink, std::string input)
+    : sink_(&sink), input_(std::move(input)), bad_lines_(input_) {}
 
 void WarningSink::begin(const Prompt& prompt, int64_t hypotheses) {
   warn_of_unknown_words(prompt);
@@ -46,7 +47,7 @@ void WarningSink::next_words(const Prompt& prompt, std::span<const Candidate> wo
 }
 
 void WarningSink::bad_line(const Prompt& prompt) {
-  if (++bad_lines_ <= kShownLines) spdlog::warn("{}", prompt.error);
+  bad_lines_.take(prompt.error);
   sink_->bad_line(prompt);
 }
 
@@ -55,9 +56,7 @@ void WarningSink::summarise() const {
     spdlog::warn("{}: {} lines hold {} words that are not in the vocabulary, read as {}", input_,
                  format_count(unknown_lines_), format_count(unknown_words_), kUnknownWord);
   }
-  if (bad_lines_ > kShownLines) {
-    spdlog::warn("{}: {} lines are malformed and were not decoded", input_, format_count(bad_lines_));
-  }
+  bad_lines_.summarise();
 }
 
 void WarningSink::warn_of_unknown_words(const Prompt& prompt) {

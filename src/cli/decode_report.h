@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "cli/bad_line_warnings.h"
 #include "decode/decoder.h"
 #include "decode/result.h"
 
@@ -30,7 +31,7 @@ class WarningSink : public ResultSink {
   std::string input_;
   int64_t unknown_lines_ = 0;
   int64_t unknown_words_ = 0;
-  int64_t bad_lines_ = 0;
+  BadLineWarnings bad_lines_;
 };
 
 /// What --stats prints on standard error. `model_bytes` are those of the loaded model.

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/bad_line_warnings.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/reading_progress.h"
+#include "cli/score_nbest.h"
 #include "eval/line_scorer.h"
 #include "eval/score_report.h"
 #include "model/model_directory.h"
@@ -21,10 +23,12 @@ struct Options {
   RuntimeOption runtime;
   std::vector<std::string> files;
   std::string by = "corpus";
-  std::string format = "text";
+  std::string format;    ///< empty: text, or that of n-best lists
   std::string context;   ///< empty: as the model was trained
   std::string log_base;  ///< empty: 10 for text, e for jsonl
   std::string output = "-";
+  BadLines bad_lines = BadLines::error;
+  NbestOptions nbest;
 };
 
 Context parse_context(const std::string& name) {
@@ -45,7 +49,7 @@ LogBase parse_log_base(const std::string& name, ScoreFormat format) {
 ReportOptions report_options(const Options& options, Context context, bool several_files) {
   ReportOptions report;
   report.by = parse_unit(options.by);
-  report.format = options.format == "text" ? ScoreFormat::text : ScoreFormat::jsonl;
+  report.format = options.format == "jsonl" ? ScoreFormat::jsonl : ScoreFormat::text;
   report.base = parse_log_base(options.log_base, report.format);
   report.context = context;
   report.several_files = several_files;
@@ -55,15 +59,21 @@ ReportOptions report_options(const Options& options, Context context, bool sever
 CorpusScore score_file(const std::string& path, LineScorer& scorer, const ScoreReport& report, Output& out,
                        ReadingProgress& progress) {
   LineReader reader(path);
+  BadLineWarnings warnings(reader.name());
   progress.start(path);
   const CorpusScore score = scorer.score(
-      reader, [&](const ScoredLine& line) { out.write(report.line(reader.name(), line)); },
+      reader,
+      [&](const ScoredLine& line) {
+        if (!line.error.empty()) warnings.take(line.error);
+        out.write(report.line(reader.name(), line));
+      },
       [&] {
         out.flush();
         progress.draw(reader);
       });
   progress.clear();
-  if (score.sentences == 0) {
+  warnings.summarise();
+  if (score.sentences == 0 && score.malformed == 0) {
     throw DataError(reader.name() + ": nothing to score, there is no line" +
                     (reader.line_number() > 0 ? " that isn't blank (the model skips blank lines)" : ""));
   }
@@ -75,6 +85,13 @@ ExitCode run_score(const Options& options) {
   if (options.runtime.device.value_or("auto").starts_with("cuda")) {
     throw UsageError("--device " + *options.runtime.device + ": scoring runs on the CPU");
   }
+  if (!options.nbest.format.empty()) {
+    return run_score_nbest(
+        {options.model, options.runtime, options.files, options.format, options.output, options.bad_lines},
+        options.nbest);
+  }
+  if (!options.format.empty() && options.format != "text" && options.format != "jsonl")
+    throw UsageError("--format " + options.format + ": text is scored as text or jsonl");
   const std::vector<std::string> files =
       options.files.empty() ? std::vector<std::string>{"-"} : expand_paths(options.files);
   const SavedModel saved = open_model(options.model.directory());
@@ -85,6 +102,7 @@ ExitCode run_score(const Options& options) {
   lines.context = parse_context(options.context.empty() ? saved.config.train.context : options.context);
   lines.text.lowercase = saved.config.data.lowercase;
   lines.skip_blank_lines = saved.config.data.skip_blank_lines;
+  lines.bad_lines = options.bad_lines;
   LineScorer scorer(model, saved.vocabulary, lines, pool);
   const ScoreReport report(report_options(options, lines.context, files.size() > 1));
 
@@ -112,7 +130,13 @@ Command add_score(CLI::App& app) {
       ->type_name("UNIT")
       ->check(CLI::IsMember({"corpus", "sentence", "word"}))
       ->capture_default_str();
-  add_format(*command, options->format, {"text", "jsonl"});
+  command
+      ->add_option("--format", options->format,
+                   "text (default) or jsonl; for --nbest that of the lists (default), jsonl, or costs: of "
+                   "the model alone, for kaldi")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "jsonl", "kaldi", "moses", "costs"}));
+  add_bad_lines(*command, options->bad_lines);
   command
       ->add_option("--context", options->context,
                    "stream (state goes on from line to line) or sentence; default: as the model was trained")
@@ -121,6 +145,7 @@ Command add_score(CLI::App& app) {
   command->add_option("--log-base", options->log_base, "e, 2 or 10; default: 10 for text, e for jsonl")
       ->type_name("BASE")
       ->check(CLI::IsMember({"e", "2", "10"}));
+  add_nbest_options(*command, options->nbest);
   add_output(*command, options->output);
   add_runtime(*command, options->runtime);
   add_log_level(*command);
@@ -129,6 +154,7 @@ Command add_score(CLI::App& app) {
       "  hsm score --model models/quickstart test.txt\n"
       "  hsm score --model models/quickstart --by sentence --format jsonl a.txt b.txt.gz\n"
       "  echo 'in the beginning' | hsm score --model models/quickstart --by word --context sentence\n"
+      "  hsm score --model models/quickstart --nbest moses --lm-weight 0.5 lists.txt > rescored.txt\n"
       "Formats and definitions: docs/scoring.md");
   return {command, [options] { return run_score(*options); }};
 }

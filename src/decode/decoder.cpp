@@ -82,6 +82,7 @@ void check(const NetworkOptions& options) {
   check_number("--lm-weight", options.lm_weight, options.lm_weight >= 0 && std::isfinite(options.lm_weight),
                "a finite number of at least 0");
   check_number("--word-bonus", options.word_bonus, std::isfinite(options.word_bonus), "a finite number");
+  check_number("--oov-penalty", options.oov_penalty, std::isfinite(options.oov_penalty), "a finite number");
   if (options.beam * options.max_positions > std::numeric_limits<int32_t>::max()) {
     throw UsageError("--beam " + std::to_string(options.beam) + " with --max-positions " +
                      std::to_string(options.max_positions) +

@@ -13,7 +13,7 @@ struct Network {
     std::string text;             ///< its words, one space between; empty for nothing at all
     double score = 0;             ///< of the channel: a log-probability, or anything that adds up; finite
     std::vector<int32_t> tokens;  ///< ids of its words
-    int32_t unknown = 0;          ///< words that are not in the vocabulary, read as <unk>
+    int32_t unknown = 0;          ///< words read as <unk>
   };
   std::vector<std::vector<Alternative>> positions;  ///< each with at least one alternative
 };

@@ -68,7 +68,7 @@ class NetworkLine {
       if (options_.lowercase) lowercase(word_);
       const auto id = vocabulary_->find(word_);
       alternative.tokens.push_back(id.value_or(vocabulary_->unknown()));
-      alternative.unknown += id ? 0 : 1;
+      alternative.unknown += alternative.tokens.back() == vocabulary_->unknown() ? 1 : 0;
     }
   }
 

@@ -67,8 +67,9 @@ std::span<const RowSource> NetworkSearch::wanted(int64_t index) const {
   return slot.sources.first(static_cast<size_t>(slot.wanted));
 }
 
-double NetworkSearch::total(double channel, double log_prob, int64_t words) const {
-  const double bonus = options_.word_bonus * static_cast<double>(words);
+double NetworkSearch::total(double channel, double log_prob, int64_t words, int64_t unknown) const {
+  const double bonus =
+      options_.word_bonus * static_cast<double>(words) - options_.oov_penalty * static_cast<double>(unknown);
   return options_.lm_weight == 0 ? channel + bonus : channel + options_.lm_weight * log_prob + bonus;
 }
 
@@ -175,8 +176,8 @@ void NetworkSearch::offer(Slot& slot, int64_t parent, int64_t alternative, doubl
   uint64_t hash = path.hash;
   for (const int32_t token : taken.tokens) hash = hash_with(hash, token);
   const auto words = path.words + static_cast<int64_t>(taken.tokens.size());
-  slot.candidates.offer({total(channel, log_prob, words), channel, log_prob, hash,
-                         static_cast<int32_t>(parent), static_cast<int32_t>(alternative)});
+  slot.candidates.offer({total(channel, log_prob, words, path.unknown + taken.unknown), channel, log_prob,
+                         hash, static_cast<int32_t>(parent), static_cast<int32_t>(alternative)});
 }
 
 // Offers phrases that are complete, drops them and those that can't be among the best, and takes up others
@@ -213,8 +214,8 @@ bool NetworkSearch::keep(Slot& slot, const Phrase& phrase) const {
     offer(slot, phrase.parent, phrase.alternative, phrase.log_prob);
     return false;
   }
-  return total(parent.channel + words.score, phrase.log_prob, parent.words + length) >=
-         slot.candidates.floor();
+  return total(parent.channel + words.score, phrase.log_prob, parent.words + length,
+               parent.unknown + words.unknown) >= slot.candidates.floor();
 }
 
 void NetworkSearch::move_phrases_on(Slot& slot) const {
@@ -255,11 +256,12 @@ void NetworkSearch::choose_paths(Slot& slot) const {
 
 void NetworkSearch::add_path(Slot& slot, const PathCandidate& candidate, Path& path) const {
   const Path& parent = slot.live[static_cast<size_t>(candidate.parent)];
-  const auto& tokens = slot.open[static_cast<size_t>(candidate.alternative)].tokens;
+  const Alternative& taken = slot.open[static_cast<size_t>(candidate.alternative)];
   path.channel = candidate.channel;
   path.log_prob = candidate.log_prob;
   path.hash = candidate.words;
-  path.words = parent.words + static_cast<int64_t>(tokens.size());
+  path.words = parent.words + static_cast<int64_t>(taken.tokens.size());
+  path.unknown = parent.unknown + taken.unknown;
   path.last = candidate.alternative;
   path.node = slot.pool.add(parent.node, candidate.alternative);
 }
@@ -269,8 +271,8 @@ void NetworkSearch::rank(Slot& slot) const {
   DistinctPaths ranked(slot.memory);
   for (int64_t i = 0; i < slot.live_count; ++i) {
     const Path& path = slot.live[static_cast<size_t>(i)];
-    ranked.offer({total(path.channel, path.log_prob, path.words), path.channel, path.log_prob, path.hash,
-                  static_cast<int32_t>(i), 0});
+    ranked.offer({total(path.channel, path.log_prob, path.words, path.unknown), path.channel, path.log_prob,
+                  path.hash, static_cast<int32_t>(i), 0});
   }
   const auto best = ranked.sort();
   for (size_t i = 0; i < best.size(); ++i) slot.next[i] = slot.live[static_cast<size_t>(best[i].parent)];
@@ -286,12 +288,8 @@ void NetworkSearch::write(int64_t index, const Prompt& prompt, ResultSink& sink)
   for (int64_t i = 0; i < count; ++i) {
     const Path& path = slot.live[static_cast<size_t>(i)];
     slot.pool.words(path.node, choices);
-    int64_t unknown = 0;
-    for (size_t position = 0; position < choices.size(); ++position) {
-      unknown += prompt.network.positions[position][static_cast<size_t>(choices[position])].unknown;
-    }
-    sink.path(prompt, {total(path.channel, path.log_prob, path.words), path.channel, path.log_prob,
-                       path.words, unknown, choices});
+    sink.path(prompt, {total(path.channel, path.log_prob, path.words, path.unknown), path.channel,
+                       path.log_prob, path.words, path.unknown, choices});
     words_written_ += path.words;
   }
   sink.end(prompt);

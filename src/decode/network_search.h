@@ -46,6 +46,7 @@ class NetworkSearch : public Strategy {
     double log_prob = 0;
     uint64_t hash = 0;  ///< of its words
     int64_t words = 0;
+    int64_t unknown = 0;  ///< of them
     int32_t node = 0;  ///< its last alternative in the pool
     int32_t last = 0;  ///< its last alternative
   };
@@ -89,7 +90,7 @@ class NetworkSearch : public Strategy {
     }
   };
 
-  [[nodiscard]] double total(double channel, double log_prob, int64_t words) const;
+  [[nodiscard]] double total(double channel, double log_prob, int64_t words, int64_t unknown) const;
   void feed_more(Slot& slot) const;
   void ask_all(Slot& slot, int32_t index);
   void ask(int64_t row, int32_t word, int32_t index, Kind kind, int64_t place);

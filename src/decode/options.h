@@ -26,12 +26,14 @@ struct SamplingOptions {
   LengthOptions length;
 };
 
-/// Paths through a confusion network: score = channel scores + lm_weight · log P + word_bonus · words.
+/// Paths through a confusion network: score = channel scores + lm_weight · log P + word_bonus · words
+/// − oov_penalty · words that are not in the vocabulary.
 struct NetworkOptions {
   int64_t beam = 8;
   int64_t nbest = 1;  ///< at most the beam
   double lm_weight = 1;
   double word_bonus = 0;
+  double oov_penalty = 0;
   int64_t max_positions = 1000;  ///< of an input
 };
 

@@ -26,6 +26,7 @@ CorpusScore LineScorer::score(LineReader& reader, const Sink& sink,
                               const std::function<void()>& before_reading) {
   ScoreSum sum(vocabulary_->end_of_sentence(), vocabulary_->unknown());
   StreamState state = scorer_.start();
+  malformed_ = 0;
   for (bool more = true; more;) {
     if (before_reading) before_reading();
     std::exception_ptr malformed;
@@ -38,7 +39,9 @@ CorpusScore LineScorer::score(LineReader& reader, const Sink& sink,
     hand_over(sum, reader.name(), sink);
     if (malformed) std::rethrow_exception(malformed);
   }
-  return sum.corpus();
+  CorpusScore total = sum.corpus();
+  total.malformed = malformed_;
+  return total;
 }
 
 /// False when the text is at its end; what was read before that is in the window.
@@ -58,7 +61,10 @@ bool LineScorer::read_line(LineReader& reader) {
   Line& line = lines_[lengths_.size()];
   if (!reader.next(line.text)) return false;
   line.number = reader.line_number();
-  split_line(line.text, options_.text, reader.name(), line.number, split_);
+  if (!split(line, reader.name())) {
+    lengths_.push_back(0);
+    return true;
+  }
   if (split_.empty() && options_.skip_blank_lines) return true;
   for (const std::string_view word : split_) {
     words_.push_back(word);
@@ -67,6 +73,18 @@ bool LineScorer::read_line(LineReader& reader) {
   ids_.push_back(vocabulary_->end_of_sentence());
   lengths_.push_back(static_cast<int64_t>(split_.size()) + 1);
   return true;
+}
+
+/// False for a malformed line that is to be reported.
+bool LineScorer::split(Line& line, const std::string& name) {
+  line.error.clear();
+  try {
+    split_line(line.text, options_.text, name, line.number, split_);
+  } catch (const DataError& error) {
+    if (options_.bad_lines == BadLines::error) throw;
+    line.error = error.what();
+  }
+  return line.error.empty();
 }
 
 void LineScorer::score_window(StreamState& state) {
@@ -78,7 +96,7 @@ void LineScorer::score_window(StreamState& state) {
   }
 }
 
-void LineScorer::hand_over(ScoreSum& sum, std::string_view name, const Sink& sink) const {
+void LineScorer::hand_over(ScoreSum& sum, std::string_view name, const Sink& sink) {
   size_t first = 0;
   size_t first_word = 0;
   for (size_t index = 0; index < lengths_.size(); ++index) {
@@ -86,6 +104,12 @@ void LineScorer::hand_over(ScoreSum& sum, std::string_view name, const Sink& sin
     ScoredLine line;
     line.unknown = vocabulary_->unknown();
     line.number = lines_[index].number;
+    if (length == 0) {
+      line.error = lines_[index].error;
+      ++malformed_;
+      sink(line);
+      continue;
+    }
     line.words = std::span(words_).subspan(first_word, length - 1);
     line.ids = std::span(ids_).subspan(first, length);
     line.scores = std::span(scores_).subspan(first, length);

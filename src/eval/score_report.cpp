@@ -103,6 +103,7 @@ std::string ScoreReport::total(const CorpusScore& score) const {
 std::string ScoreReport::text_line(std::string_view file, const ScoredLine& line) const {
   std::string text;
   if (options_.several_files) text.append(file).append("\t");
+  if (!line.error.empty()) return text + count(line.number) + "\t\t\t\t\n";
   return text + count(line.number) + "\t" + count(words_without_end(line.sums)) + "\t" +
          count(line.sums.oov) + "\t" + print_log(in_base(line.sums.log_prob)) + "\t" +
          print_perplexity(line.sums.perplexity()) + "\n";
@@ -112,6 +113,7 @@ std::string ScoreReport::text_words(std::string_view file, const ScoredLine& lin
   std::string prefix;
   if (options_.several_files) prefix.append(file).append("\t");
   prefix += count(line.number) + "\t";
+  if (!line.error.empty()) return prefix + "\t\t\t\t\n";
   std::string text;
   for (size_t place = 0; place < line.scores.size(); ++place) {
     const TokenScore& score = line.scores[place];
@@ -132,13 +134,18 @@ std::string ScoreReport::text_summary(std::string_view label, const CorpusScore&
          " ppl= " + print_perplexity(score.perplexity()) +
          " ppl1= " + print_perplexity(score.perplexity_per_word()) +
          "\nwithout OOVs: logprob= " + print_log(in_base(score.log_prob - score.log_prob_oov)) +
-         " ppl= " + print_perplexity(score.perplexity_without_oov()) + " over " + known + " predictions\n";
+         " ppl= " + print_perplexity(score.perplexity_without_oov()) + " over " + known + " predictions\n" +
+         (score.malformed == 0 ? "" : "without " + count(score.malformed) + " malformed lines\n");
 }
 
 std::string ScoreReport::json_line(std::string_view file, const ScoredLine& line) const {
   Json object;
   if (options_.several_files) object["file"] = file;
   object["line"] = line.number;
+  if (!line.error.empty()) {
+    object["error"] = line.error;
+    return dump(object);
+  }
   if (options_.by == ScoreUnit::sentence) {
     object["words"] = line.sums.words;
     object["oov"] = line.sums.oov;
@@ -169,6 +176,7 @@ std::string ScoreReport::json_summary(std::string_view file, const CorpusScore& 
   object["words"] = score.words;
   object["oov"] = score.oov;
   object["sentences"] = score.sentences;
+  if (score.malformed > 0) object["malformed"] = score.malformed;
   object["logprob"] = in_base(score.log_prob);
   object["perplexity"] = score.perplexity();
   object["perplexity_without_oov"] = score.perplexity_without_oov();

@@ -26,7 +26,8 @@ class ScoreReport {
 
   /// Comes first: base, context and columns. Empty for jsonl.
   [[nodiscard]] std::string header() const;
-  /// One line of text, by the unit asked for; empty by corpus.
+  /// One line of text, by the unit asked for; empty by corpus. A malformed one has an error, or empty
+  /// columns.
   [[nodiscard]] std::string line(std::string_view file, const ScoredLine& line) const;
   /// Sums of a file.
   [[nodiscard]] std::string summary(std::string_view file, const CorpusScore& score) const;

@@ -122,6 +122,7 @@ CorpusScore& CorpusScore::operator+=(const CorpusScore& other) {
   sentences += other.sentences;
   words += other.words;
   oov += other.oov;
+  malformed += other.malformed;
   log_prob += other.log_prob;
   log_prob_oov += other.log_prob_oov;
   return *this;

@@ -16,7 +16,8 @@ namespace hsm {
 struct CorpusScore {
   int64_t sentences = 0;
   int64_t words = 0;
-  int64_t oov = 0;  ///< words not in the vocabulary, or a literal <unk>: predicted as <unk>
+  int64_t oov = 0;        ///< words not in the vocabulary, or a literal <unk>: predicted as <unk>
+  int64_t malformed = 0;  ///< lines that were left out for it
   double log_prob = 0;
   double log_prob_oov = 0;  ///< the part of log_prob that stands at such positions
 

@@ -108,5 +108,46 @@ TEST(Malformed, TextsToScore) {
   });
 }
 
+Malformed lists(const std::string& name, int code, std::vector<std::string> places, const std::string& format,
+                const std::string& input, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{"score", "--model", "@/model", "--nbest", format};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return {name,
+          code,
+          std::move(places),
+          std::move(arguments),
+          [](const TemporaryFolder& folder) { folder.write("costs", "u-1 1\nu-3 2\n"); },
+          input};
+}
+
+TEST(Malformed, NbestLists) {
+  expect_refusals({
+      lists("unknown format of lists", 2, {"--nbest", "srilm"}, "srilm", ""),
+      lists("lists that are not there", 3, {"@/none.txt"}, "moses", "", {"@/none.txt"}),
+      lists("no list", 3, {"standard input"}, "kaldi", ""),
+      lists("key without a number", 3, {"standard input:1", "\"u\""}, "kaldi", "u the cat\n"),
+      lists("hypothesis that is not UTF-8", 3, {"standard input:1", "UTF-8"}, "kaldi", "u-1 \xff\n"),
+      lists("costs of another list", 3, {"@/costs:2", "\"u-3\"", "\"u-2\""}, "kaldi", "u-1 the\nu-2 cat\n",
+            {"--channel-costs", "@/costs"}),
+      lists("costs beside scores", 2, {"--channel-costs"}, "moses", "0 ||| the\n",
+            {"--channel-costs", "@/costs"}),
+      lists("no separator", 3, {"standard input:1", "|||"}, "moses", "0 the cat\n"),
+      lists("score that is no number", 3, {"standard input:1", "\"high\""}, "moses",
+            "0 ||| the ||| a= 1 ||| high\n"),
+      lists("list that is no JSON", 3, {"standard input:1", "JSON"}, "jsonl", "the cat\n"),
+      lists("list without hypotheses", 3, {"standard input:1", "hypotheses: missing"}, "jsonl", "{}\n"),
+      lists("hypothesis without a text", 3, {"standard input:1", "hypotheses[0].text"}, "jsonl",
+            "{\"hypotheses\":[{\"score\":1}]}\n"),
+      lists("negative weight of the model", 2, {"--lm-weight -1"}, "jsonl", "", {"--lm-weight", "-1"}),
+      lists("format that lists don't have", 2, {"--format text"}, "jsonl", "", {"--format", "text"}),
+      lists("unit for lists", 2, {"--by"}, "jsonl", "", {"--by", "word"}),
+      score("weight without lists", 2, {"--lm-weight"}, "", {"--lm-weight", "1"}),
+      {"format of lists for text",
+       2,
+       {"--format moses"},
+       {"score", "--model", "@/model", "--format", "moses"}},
+  });
+}
+
 }  // namespace
 }  // namespace hsm::test

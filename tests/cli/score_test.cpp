@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -171,6 +172,70 @@ TEST_F(Score, LinesBeforeAMalformedOneAreAnswered) {
   EXPECT_EQ(run.code, 3);
   EXPECT_EQ(objects_of(run.out).size(), 1U);
   EXPECT_THAT(run.err, HasSubstr("standard input:2: byte 4"));
+}
+
+TEST_F(Score, MalformedLinesCanBeReportedInTheirPlace) {
+  const std::string input = "w2 w3\nbad \xff\nw4 </s> w5\n\nw6\n";
+  const Outcome json = score({"--on-bad-line", "report", "--by", "sentence", "--format", "jsonl"}, input);
+  ASSERT_EQ(json.code, 0) << json.err;
+  const auto objects = objects_of(json.out);
+  ASSERT_EQ(objects.size(), 6U);  // five lines and the corpus
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(objects[i]["line"], i + 1);
+    EXPECT_EQ(objects[i].contains("error"), i == 1 || i == 2);
+    EXPECT_EQ(objects[i].contains("logprob"), i != 1 && i != 2);
+  }
+  EXPECT_EQ(objects[5]["sentences"], 3);
+  EXPECT_EQ(objects[5]["malformed"], 2);
+  EXPECT_THAT(json.err, HasSubstr("standard input:2: "));
+
+  for (const char* unit : {"sentence", "word"}) {
+    const Outcome text = score({"--on-bad-line", "report", "--by", unit}, input);
+    size_t tabs = 0;
+    for (const std::string& line : lines_of(text.out)) {
+      if (line.starts_with("# line")) tabs = static_cast<size_t>(std::count(line.begin(), line.end(), '\t'));
+      if (line.starts_with("2\t")) {
+        EXPECT_EQ(line, "2" + std::string(tabs, '\t'));
+      }
+    }
+    EXPECT_THAT(text.out, EndsWith("without 2 malformed lines\n"));
+  }
+}
+
+TEST_F(Score, RescoresNbestListsWithTheScoresOfSentences) {
+  const std::string texts = "w2 w3\nw2 w3 zebra\n\nw7\n";
+  std::vector<double> expected;
+  for (const Json& object :
+       objects_of(score({"--by", "sentence", "--format", "jsonl", "--context", "sentence"}, texts).out)) {
+    expected.push_back(object["logprob"].get<double>());
+  }
+  const std::string kaldi = "a-1 w2 w3\na-2 w2 w3 zebra\nb-1\nb-2 w7\n";
+  const std::string costs = folder_.write("costs", "a-1 1\na-2 2\nb-1 3\nb-2 4\n");
+  const Outcome json = score({"--nbest", "kaldi", "--format", "jsonl", "--channel-costs", costs,
+                              "--lm-weight", "2", "--word-bonus", "0.5", "--oov-penalty", "3"},
+                             kaldi);
+  ASSERT_EQ(json.code, 0) << json.err;
+  const auto lists = objects_of(json.out);
+  ASSERT_EQ(lists.size(), 2U);
+  for (size_t list = 0; list < 2; ++list) {
+    for (const Json& hypothesis : lists[list]["hypotheses"]) {
+      const size_t line = 2 * list + hypothesis["place"].get<size_t>();
+      EXPECT_EQ(hypothesis["logprob"].get<double>(), expected[line]);
+      EXPECT_EQ(hypothesis["channel"].get<double>(), -1.0 - static_cast<double>(line));
+      EXPECT_DOUBLE_EQ(hypothesis["score"].get<double>(),
+                       -1.0 - static_cast<double>(line) + 2 * expected[line] +
+                           0.5 * hypothesis["words"].get<double>() - 3 * hypothesis["oov"].get<double>());
+    }
+  }
+  std::istringstream cost_lines(
+      score({"--nbest", "kaldi", "--format", "costs", "--threads", "3"}, kaldi).out);
+  for (size_t line = 0; line < 4; ++line) {
+    std::string key;
+    double cost = 0;
+    cost_lines >> key >> cost;
+    EXPECT_EQ(cost, -expected[line]) << key;
+  }
+  EXPECT_EQ(lines_of(score({"--nbest", "kaldi"}, kaldi).out).size(), 4U);
 }
 
 TEST_F(Score, WrongOptionsAreRefused) {

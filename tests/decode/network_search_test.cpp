@@ -87,8 +87,9 @@ PathOutput scored(const OraclePath& path, const Scorer& scorer, const std::vecto
   if (with_end) tokens.push_back(scorer.end_of_sentence());
   PathOutput output{path.choices, 0, path.channel, 0, static_cast<int64_t>(path.words.size()), path.unknown};
   for (const double log_prob : token_log_probs(scorer, prompt, tokens)) output.log_prob += log_prob;
-  output.score = path.channel + options.lm_weight * output.log_prob +
-                 options.word_bonus * static_cast<double>(path.words.size());
+  const double bonus = options.word_bonus * static_cast<double>(path.words.size()) -
+                       options.oov_penalty * static_cast<double>(path.unknown);
+  output.score = path.channel + options.lm_weight * output.log_prob + bonus;
   return output;
 }
 
@@ -138,7 +139,8 @@ TEST(NetworkSearch, FindsTheBestOfAllPathsWhenTheBeamHoldsThemAll) {
   for (uint32_t seed = 0; seed < 30; ++seed) {
     const ScriptedScorer scorer(random_shape(20, 4, 3, seed), Tables::smooth, seed);
     const Prompt input = random_network(random, 1 + seed % 4, 20);
-    const NetworkOptions options{300, 300, 0.5 + 0.1 * (seed % 7), 0.3 * (seed % 3) - 0.3, 10};
+    const NetworkOptions options{300, 300, 0.5 + 0.1 * (seed % 7), 0.3 * (seed % 3) - 0.3, 0.2 * (seed % 2),
+                                 10};
     const auto blocks = search(scorer, options, input);
     ASSERT_EQ(blocks.size(), 1);
     EXPECT_EQ(blocks[0].paths, plain_search(scorer, input, options, 0)) << seed;
@@ -150,7 +152,7 @@ TEST(NetworkSearch, EqualsAPlainBeamSearchToTheTieForEveryBatchBudgetAndThread) 
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const Tables tables = seed % 2 == 0 ? Tables::smooth : Tables::coarse;
     const ScriptedScorer scorer(random_shape(30, 5, 4, seed), tables, seed);
-    const NetworkOptions options{1 + seed % 5, 1 + seed % 3 % (1 + seed % 5), 0.8, 0.25, 12};
+    const NetworkOptions options{1 + seed % 5, 1 + seed % 3 % (1 + seed % 5), 0.8, 0.25, 0.5, 12};
     std::vector<Prompt> inputs;
     for (size_t i = 0; i < 9; ++i) inputs.push_back(random_network(random, (seed + i) % 12, 30));
     std::vector<std::vector<PathOutput>> expected;
@@ -178,10 +180,10 @@ TEST(NetworkSearch, WithoutAModelTheChannelDecides) {
   Prompt input;
   input.network.positions = {{alternative(-3, {5}), alternative(-1, {6})},
                              {alternative(-0.5, {}), alternative(-2, {4, 4})}};
-  const auto best = search(scorer, NetworkOptions{4, 1, 0, 0, 10}, input).at(0).paths.at(0);
+  const auto best = search(scorer, NetworkOptions{4, 1, 0, 0, 0, 10}, input).at(0).paths.at(0);
   EXPECT_EQ(best.choices, (std::vector<int32_t>{1, 0}));
   EXPECT_EQ(best.score, -1.5);
-  const auto more_words = search(scorer, NetworkOptions{4, 1, 0, 1, 10}, input).at(0).paths.at(0);
+  const auto more_words = search(scorer, NetworkOptions{4, 1, 0, 1, 0, 10}, input).at(0).paths.at(0);
   EXPECT_EQ(more_words.choices, (std::vector<int32_t>{1, 1}));  // two words more at a bonus of 1 each
 }
 
@@ -190,7 +192,7 @@ TEST(NetworkSearch, PathsOfTheSameWordsAreOneAndTheirBestChannelCounts) {
   Prompt input;
   input.network.positions = {{alternative(-1, {5}), alternative(-2, {})},
                              {alternative(-4, {5}), alternative(-0.5, {}), alternative(-3, {6})}};
-  const auto paths = search(scorer, NetworkOptions{10, 10, 1, 0, 10}, input).at(0).paths;
+  const auto paths = search(scorer, NetworkOptions{10, 10, 1, 0, 0, 10}, input).at(0).paths;
   ASSERT_EQ(paths.size(), 5);  // "5 5", "5", "5 6", "", "6": "5" only once
   for (const PathOutput& path : paths) {
     EXPECT_NE(path.choices, (std::vector<int32_t>{1, 0}));  // the same word, at −6
@@ -201,7 +203,7 @@ TEST(NetworkSearch, ANetworkWithoutPositionsIsAnEmptySentence) {
   const ScriptedScorer scorer(random_shape(20, 4, 3, 9), Tables::smooth, 9);
   Prompt input;
   input.tokens = {5, 6};
-  const auto paths = search(scorer, NetworkOptions{3, 3, 1, 0, 10}, input).at(0).paths;
+  const auto paths = search(scorer, NetworkOptions{3, 3, 1, 0, 0, 10}, input).at(0).paths;
   ASSERT_EQ(paths.size(), 1);
   EXPECT_TRUE(paths[0].choices.empty());
   EXPECT_EQ(paths[0].log_prob, token_log_probs(scorer, input.tokens, {scorer.end_of_sentence()})[0]);
@@ -215,12 +217,12 @@ TEST(NetworkSearch, APathOfProbabilityZeroIsNeverOutput) {
   Prompt input;
   input.network.positions = {{alternative(0, {2}), alternative(-9, {1})}};
   for (const double weight : {0.0, 1.0}) {
-    const auto paths = search(scorer, NetworkOptions{3, 3, weight, 0, 10}, input).at(0).paths;
+    const auto paths = search(scorer, NetworkOptions{3, 3, weight, 0, 0, 10}, input).at(0).paths;
     ASSERT_EQ(paths.size(), 1);
     EXPECT_EQ(paths[0].choices, (std::vector<int32_t>{1}));
   }
   input.network.positions[0].pop_back();
-  EXPECT_TRUE(search(scorer, NetworkOptions{3, 3, 1, 0, 10}, input).at(0).paths.empty());
+  EXPECT_TRUE(search(scorer, NetworkOptions{3, 3, 1, 0, 0, 10}, input).at(0).paths.empty());
 }
 
 TEST(NetworkSearch, LongNetworksKeepToTheLeastBudgetAndGiveTheSameResults) {
@@ -228,7 +230,7 @@ TEST(NetworkSearch, LongNetworksKeepToTheLeastBudgetAndGiveTheSameResults) {
   const ScriptedScorer scorer(random_shape(40, 5, 6, 3), Tables::smooth, 3);
   const Prompt input = random_network(random, 400, 40);
   DecoderSettings settings;
-  settings.task = NetworkOptions{4, 2, 1, 0, 400};
+  settings.task = NetworkOptions{4, 2, 1, 0, 0, 400};
   const auto ample = search(scorer, settings, {input});
   settings.memory_budget = 1;
   try {
@@ -245,9 +247,9 @@ TEST(NetworkSearch, OptionsOutOfRangeAreRefused) {
   const ScriptedScorer scorer(random_shape(20, 4, 3, 9), Tables::smooth, 9);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const NetworkOptions& options :
-       {NetworkOptions{0, 1, 1, 0, 9}, NetworkOptions{2, 3, 1, 0, 9}, NetworkOptions{2, 1, -1, 0, 9},
-        NetworkOptions{2, 1, kInfinity, 0, 9}, NetworkOptions{2, 1, 1, kInfinity, 9},
-        NetworkOptions{2, 1, 1, 0, 0}}) {
+       {NetworkOptions{0, 1, 1, 0, 0, 9}, NetworkOptions{2, 3, 1, 0, 0, 9}, NetworkOptions{2, 1, -1, 0, 0, 9},
+        NetworkOptions{2, 1, kInfinity, 0, 0, 9}, NetworkOptions{2, 1, 1, kInfinity, 0, 9},
+        NetworkOptions{2, 1, 1, 0, 0, 0}}) {
     EXPECT_THROW(search(scorer, options, {}), UsageError);
   }
 }

@@ -27,10 +27,12 @@ struct KeptLine {
   std::vector<double> log_probs;
   std::vector<bool> oov;
   CorpusScore sums;
+  std::string error;
 };
 
 KeptLine keep(const ScoredLine& line) {
-  KeptLine kept{line.number, {}, {line.ids.begin(), line.ids.end()}, {}, {}, line.sums};
+  KeptLine kept{
+      line.number, {}, {line.ids.begin(), line.ids.end()}, {}, {}, line.sums, std::string(line.error)};
   for (size_t place = 0; place < line.ids.size(); ++place) {
     kept.texts.emplace_back(line.text_of(place));
     kept.log_probs.push_back(line.scores[place].log_prob());
@@ -175,6 +177,30 @@ TEST_F(LineScorerTest, LinesBeforeAMalformedOneAreHandedOver) {
     EXPECT_NE(std::string(error.what()).find("text:3:"), std::string::npos) << error.what();
   }
   EXPECT_EQ(lines_.size(), 2U);
+}
+
+TEST_F(LineScorerTest, MalformedLinesCanBeReportedAndChangeNothingForTheOthers) {
+  for (const Context context : {Context::stream, Context::sentence}) {
+    LineOptions options;
+    options.context = context;
+    const auto good = score("w2 w3\n\nw4 w5 w6\n", options);
+    const CorpusScore sums = corpus_;
+    options.bad_lines = BadLines::report;
+    options.window_words = 3;
+    const auto kept = score("w2 w3\n\xff\n\nw2 </s> w3\nw4 w5 w6\nx \xc3\n", options);
+    ASSERT_EQ(kept.size(), 6);
+    EXPECT_EQ(kept[0].log_probs, good[0].log_probs);
+    EXPECT_EQ(kept[2].log_probs, good[1].log_probs);
+    EXPECT_EQ(kept[4].log_probs, good[2].log_probs);
+    for (const size_t bad : {1U, 3U, 5U}) {
+      EXPECT_EQ(kept[bad].number, static_cast<int64_t>(bad) + 1);
+      EXPECT_TRUE(kept[bad].ids.empty());
+      EXPECT_NE(kept[bad].error.find("text:" + std::to_string(bad + 1) + ": "), std::string::npos);
+    }
+    EXPECT_EQ(corpus_.log_prob, sums.log_prob);
+    EXPECT_EQ(corpus_.sentences, 3);
+    EXPECT_EQ(corpus_.malformed, 3);
+  }
 }
 
 TEST_F(LineScorerTest, ALogProbabilityThatIsNotFiniteIsRefused) {
