@@ -20,9 +20,10 @@
 namespace hsm {
 namespace {
 
-// Rows in a step beyond which more inputs together gain little, and inputs that a stream of lines may have
-// under way.
+// Rows in a step beyond which more inputs together gain little, at least so many for each thread, and inputs
+// that a stream of lines may have under way.
 constexpr int64_t kUsefulRows = 128;
+constexpr int64_t kUsefulRowsPerThread = 16;
 constexpr int64_t kUsefulInputs = 32;
 constexpr int64_t kUsefulExpansions = 2048;
 
@@ -94,13 +95,15 @@ void check(const NextWordOptions& options) {
   check_range("--next", options.count, 1, std::numeric_limits<int32_t>::max());
 }
 
-PlanLimits limits(const Scorer& scorer, const DecoderSettings& settings) {
+PlanLimits limits(const Scorer& scorer, const DecoderSettings& settings, int64_t threads) {
   const int64_t rows = rows_per_input(settings);
   const int64_t all = std::max<int64_t>(rows * scorer.clusters(), 1);
   PlanLimits limits;
   limits.budget = settings.memory_budget;
+  const int64_t useful_rows = std::max(kUsefulRows, kUsefulRowsPerThread * threads);
+  const int64_t useful_inputs = std::max(kUsefulInputs, std::min(threads, kMostInputs));
   limits.inputs =
-      settings.batch > 0 ? settings.batch : std::clamp<int64_t>(kUsefulRows / rows, 1, kUsefulInputs);
+      settings.batch > 0 ? settings.batch : std::clamp<int64_t>(useful_rows / rows, 1, useful_inputs);
   limits.expansions_per_input = std::min(std::max<int64_t>(2 * rows, 16), all);
   limits.expansions = settings.expansions > 0 ? settings.expansions : kUsefulExpansions;
   return limits;
@@ -147,7 +150,7 @@ struct Decoder::Workspace {
 Decoder::Decoder(const Scorer& scorer, const DecoderSettings& settings, ThreadPool& pool) {
   std::visit([](const auto& options) { check(options); }, settings.task);
   check_range("--batch", settings.batch, 0, kMostInputs);
-  plan_ = plan_memory(limits(scorer, settings), [&](int64_t inputs, int64_t expansions) {
+  plan_ = plan_memory(limits(scorer, settings, pool.threads()), [&](int64_t inputs, int64_t expansions) {
     Workspace workspace(Arena(), scorer, settings, inputs, expansions, pool);
     return std::move(workspace.arena);
   });

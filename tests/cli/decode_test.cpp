@@ -239,6 +239,32 @@ TEST_F(Decode, ABudgetThatIsTooSmallIsExitCode4AndNamesTheOneThatIsNot) {
             4);
 }
 
+TEST_F(Decode, StatsTellPlanPeakModelExpansionsAndSpeed) {
+  const Outcome outcome = run({"--stats", "--beam", "4", "--memory-budget", "2MiB"}, "the\n\n");
+  ASSERT_EQ(outcome.code, 0);
+  for (const char* fact :
+       {"inputs           2, up to ", "steps            ", "tokens           ", " steps/s",
+        "clusters x hypotheses", "search memory    ", " of a budget of 2.0 MiB: ", "states ",
+        "hypothesis pool ", "model memory     ", "together         ", "process peak     "}) {
+    EXPECT_THAT(outcome.err, HasSubstr(fact));
+  }
+}
+
+TEST_F(Decode, EverySubcommandWorksWithTheSameModel) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"info"},
+                                                  {"score", "--by", "word"},
+                                                  {"score", "--nbest", "moses"},
+                                                  {"decode", "--beam", "3"},
+                                                  {"decode", "--sample", "2"},
+                                                  {"decode", "--next", "3"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--model", folder_ / "model"});
+    const Outcome outcome = run_program(arguments, command[0] == "info" ? "" : "0 ||| the\n");
+    EXPECT_EQ(outcome.code, 0) << command[0] << outcome.err;
+    EXPECT_NE(outcome.out, "") << command[0];
+  }
+}
+
 TEST_F(Decode, AMalformedLineIsExitCode3AfterTheAnswersBeforeIt) {
   const Outcome outcome = run({"--beam", "2"}, "the\nmy dog\nthe </s> cat\nthe\n");
   EXPECT_EQ(outcome.code, 3);

@@ -98,6 +98,45 @@ TEST(Cases, OutputDoesNotDependOnBatchBudgetExpansionsOrThreads) {
   }
 }
 
+TEST(Cases, NeverAreMoreHypothesesAliveThanTheBeam) {
+  const CountingScorer scorer(random_shape(30, 5, 4, 11), Tables::smooth, 11);
+  DecoderSettings settings;
+  settings.batch = 1;
+  for (const int64_t width : {1, 2, 7}) {
+    scorer.rows.clear();
+    settings.task = beam(width, 1, 12);
+    decode(scorer, settings, random_prompts(5, 30, 11));
+    EXPECT_EQ(*std::max_element(scorer.rows.begin(), scorer.rows.end()), static_cast<size_t>(width));
+  }
+}
+
+TEST(Cases, ThereAreTwoStateBuffersNeverThree) {
+  const ScriptedScorer scorer(random_shape(30, 5, 4, 12), Tables::smooth, 12);
+  DecoderSettings settings;
+  settings.task = beam(16, 1, 12);
+  settings.batch = 8;
+  ThreadPool pool(1);
+  const Decoder decoder(scorer, settings, pool);
+  ASSERT_EQ(decoder.plan().inputs, 8);
+  const uint64_t state = 3 * sizeof(float);
+  const uint64_t two_buffers = 2 * 8 * 16 * state;
+  const uint64_t before_the_last_prompt_word = 8 * 64;  // one state an input, rounded up
+  for (const MemoryPart& part : decoder.plan().parts) {
+    if (part.name == "states") {
+      EXPECT_EQ(part.bytes, two_buffers + before_the_last_prompt_word);
+    }
+  }
+}
+
+TEST(Cases, StatesAndFinishedOutputsStayWithTheirHypotheses) {
+  // The script has three recurrences, one a float of the state: a layer that isn't moved shows at once.
+  for (uint32_t seed = 20; seed < 40; ++seed) {
+    const ScriptedScorer scorer(random_shape(25, 6, 4, seed), Tables::smooth, seed);
+    const BeamOptions options = beam(6, 6, 10);
+    EXPECT_EQ(search(scorer, options, {3, 4}), dense_beam_search(scorer, {3, 4}, options)) << seed;
+  }
+}
+
 TEST(Cases, EachInputStopsForItself) {
   // After a long prompt or a short one, alone or beside others: the same steps.
   const CountingScorer scorer(random_shape(40, 40, 0, 3), Tables::smooth, 3);

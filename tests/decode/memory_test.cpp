@@ -197,5 +197,105 @@ TEST(Memory, AModelsSearchStaysWithinItsBudget) {
   }
 }
 
+/// A model large enough for its states and scores to weigh something.
+class ModelMemory : public ::testing::Test {
+ protected:
+  /// Growth of resident memory while so many inputs are decoded, after a warm-up with another decoder.
+  uint64_t growth(const DecoderSettings& settings, int64_t inputs) {
+    ThreadPool pool(2);
+    DecoderSettings warm_up = settings;
+    warm_up.memory_budget = uint64_t{64} << 20;
+    run(warm_up, pool, 1);
+    const uint64_t before = anonymous_resident_bytes();
+    return std::max(run(settings, pool, inputs), before) - before;
+  }
+  /// Resident memory at the end of a run, the decoder still there.
+  uint64_t run(const DecoderSettings& settings, ThreadPool& pool, int64_t inputs) {
+    Decoder decoder(scorer_, settings, pool);
+    SamePrompt feed(inputs);
+    Discard results;
+    decoder.run(feed, results);
+    longest_ = results.longest;
+    return anonymous_resident_bytes();
+  }
+
+  const ModelOracle oracle_ =
+      SampleModel{"lstm", Cell::lstm, {96, 96}, 64, false, 50, std::vector<int64_t>(40, 50)}.make(1);
+  const InferenceModel model_{oracle_.shape(), oracle_.layout(), oracle_.weight_view()};
+  const ModelScorer scorer_{model_, 0};
+  size_t longest_ = 0;
+};
+
+TEST_F(ModelMemory, GrowthStaysWithinEveryBudgetFromTheLeastToAGibibyte) {
+  DecoderSettings settings = beam_settings(16, 20, 2);
+  const uint64_t least = least_budget(scorer_, settings);
+  for (const uint64_t budget : {least, 2 * least, uint64_t{4} << 20, uint64_t{64} << 20, uint64_t{1} << 30}) {
+    settings.memory_budget = budget;
+    const uint64_t grown = growth(settings, 70);
+    EXPECT_LE(HSM_SANITIZED == 0 ? grown : 0, budget + kAllowance) << budget;
+  }
+}
+
+TEST_F(ModelMemory, IsFlatInTheLengthOfTheOutput) {
+  uint64_t grown[2];
+  for (const int64_t length : {100, 10'000}) {
+    DecoderSettings settings = beam_settings(4, length);
+    settings.allowed = [](int32_t word) { return word != 0; };  // no end
+    grown[length == 100 ? 0 : 1] = growth(settings, 1);
+    EXPECT_EQ(longest_, static_cast<size_t>(length));
+  }
+  EXPECT_LE(HSM_SANITIZED == 0 ? grown[1] : 0, grown[0] + (uint64_t{1} << 20));
+}
+
+TEST_F(ModelMemory, IsFlatInTheNumberOfPrompts) {
+  DecoderSettings settings = beam_settings(4, 3);
+  settings.batch = 8;
+  const uint64_t one = growth(settings, 1);
+  const uint64_t many = growth(settings, 10'000);
+  EXPECT_LE(HSM_SANITIZED == 0 ? many : 0, one + (uint64_t{1} << 20));
+}
+
+/// The same network again and again.
+class SameNetwork : public PromptFeed {
+ public:
+  explicit SameNetwork(int64_t count) : left_(count) {}
+  Status take(Prompt& prompt, bool /*wait*/) override {
+    if (left_-- == 0) return Status::end;
+    prompt.number = left_;
+    prompt.network.positions.assign(12, {});
+    for (auto& position : prompt.network.positions) {
+      for (int32_t word = 1; word < 30; ++word) position.push_back({"word", -0.1 * word, {word}, 0});
+    }
+    prompt.network.positions[5][3].tokens = {4, 5, 6, 7};
+    return Status::ready;
+  }
+
+ private:
+  int64_t left_;
+};
+
+TEST_F(ModelMemory, NetworksKeepToTheBudgetHoweverMany) {
+  DecoderSettings settings;
+  settings.task = NetworkOptions{8, 2, 1, 0, 0, 100};
+  settings.memory_budget = uint64_t{1} << 20;
+  ThreadPool pool(2);
+  const auto run_networks = [&](int64_t count) {
+    const uint64_t before = anonymous_resident_bytes();
+    Decoder decoder(scorer_, settings, pool);
+    SameNetwork feed(count);
+    Discard results;
+    decoder.run(feed, results);
+    EXPECT_EQ(results.longest, 12);
+    return std::max(anonymous_resident_bytes(), before) - before;
+  };
+  run_networks(3);
+  const uint64_t few = run_networks(3);
+  const uint64_t many = run_networks(400);
+  if (HSM_SANITIZED == 0) {
+    EXPECT_LE(many, settings.memory_budget + kAllowance);
+    EXPECT_LE(many, few + (uint64_t{1} << 20));
+  }
+}
+
 }  // namespace
 }  // namespace hsm::testing

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace hsm {
 namespace {
 
@@ -133,6 +135,24 @@ TEST(Output, LongBlocksDoNotGatherInMemory) {
     EXPECT_GE(writer.text.size(), 400'000);
     EXPECT_LT(writer.largest_piece, 80'000);
     EXPECT_EQ(writer.blocks, 1);
+  }
+}
+
+TEST(Output, APieceNeverEndsInsideACharacter) {
+  for (const OutputFormat format : {OutputFormat::text, OutputFormat::jsonl, OutputFormat::moses}) {
+    const Vocabulary vocabulary =
+        Vocabulary::from_counts({{"</s>", 9}, {std::string(700, 'x') + "na\u00efve\u20ac\U0001f600", 8}});
+    int pieces = 0;
+    const auto sink =
+        make_result_writer(vocabulary, {format, false, false, false}, [&](std::string_view piece, bool) {
+          ++pieces;
+          EXPECT_FALSE(find_malformed_utf8(piece));
+        });
+    const std::vector<int32_t> tokens(500, vocabulary.find("</s>") == 0 ? 1 : 0);
+    sink->begin(prompt(0, ""), 1);
+    sink->hypothesis(prompt(0, ""), {-1, -1, false, tokens, {}});
+    sink->end(prompt(0, ""));
+    EXPECT_GT(pieces, 4);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "eval/small_model.h"
 #include "model/test_directory.h"
 #include "text/token_file.h"
@@ -201,6 +202,22 @@ TEST_F(LineScorerTest, MalformedLinesCanBeReportedAndChangeNothingForTheOthers) 
     EXPECT_EQ(corpus_.sentences, 3);
     EXPECT_EQ(corpus_.malformed, 3);
   }
+}
+
+TEST_F(LineScorerTest, MemoryDoesNotGrowWithTheText) {
+  std::string text;
+  for (int line = 0; line < 40'000; ++line) text += line % 3 == 0 ? "w2 w3 w4 w5\n" : "w7 w8\n";
+  write_file(folder_ / "text", text);
+  ThreadPool pool(2);
+  LineScorer scorer(small_.model, small_.vocabulary, {}, pool);
+  uint64_t early = 0;
+  uint64_t late = 0;
+  LineReader reader(folder_ / "text");
+  scorer.score(reader, [&](const ScoredLine& line) {
+    if (line.number == 15'000) early = anonymous_resident_bytes();
+    if (line.number == 40'000) late = anonymous_resident_bytes();
+  });
+  EXPECT_LE(late, early + (uint64_t{1} << 20));
 }
 
 TEST_F(LineScorerTest, ALogProbabilityThatIsNotFiniteIsRefused) {
