@@ -47,8 +47,8 @@ class NetworkSearch : public Strategy {
     uint64_t hash = 0;  ///< of its words
     int64_t words = 0;
     int64_t unknown = 0;  ///< of them
-    int32_t node = 0;  ///< its last alternative in the pool
-    int32_t last = 0;  ///< its last alternative
+    int32_t node = 0;     ///< its last alternative in the pool
+    int32_t last = 0;     ///< its last alternative
   };
   /// An alternative of several words after a live path.
   struct Phrase {
