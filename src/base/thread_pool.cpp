@@ -1,13 +1,8 @@
 #include "base/thread_pool.h"
 
-#include <sched.h>
-
-#include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <condition_variable>
 #include <exception>
-#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -130,22 +125,6 @@ void ThreadPool::run_items(int64_t count, void* context, Call call) {
     state.finished.wait(lock, [&] { return state.joined.load() == 0; });
   }
   if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));
-}
-
-int available_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  int count = sched_getaffinity(0, sizeof set, &set) == 0
-                  ? CPU_COUNT(&set)
-                  : static_cast<int>(std::thread::hardware_concurrency());
-  // cgroup v2: "max 100000" or "QUOTA PERIOD" in microseconds.
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (file >> quota >> period && quota != "max" && period > 0) {
-    count = std::min(count, static_cast<int>(std::lround(std::stod(quota) / period)));
-  }
-  return std::max(count, 1);
 }
 
 }  // namespace hsm

@@ -36,8 +36,4 @@ class ThreadPool {
   std::unique_ptr<State> state_;
 };
 
-/// Threads to use when the user asks for 0: processors that this process may run on, bounded by the
-/// control group's quota.
-int available_threads();
-
 }  // namespace hsm

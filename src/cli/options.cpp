@@ -1,9 +1,9 @@
 #include "cli/options.h"
 
+#include "base/available_threads.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/size.h"
-#include "base/thread_pool.h"
 #include "config/config_file.h"
 #include "kernels/cuda_device.h"
 
@@ -66,7 +66,7 @@ void add_runtime(CLI::App& app, RuntimeOption& option) {
       ->type_name("DEVICE");
   app.add_option_function<int64_t>(
          "--threads", [&option](int64_t threads) { option.threads = threads; },
-         "Threads on the CPU; 0: as many as there are")
+         "Threads on the CPU; 0: as many as the process may use")
       ->type_name("N")
       ->check(CLI::Range(0, 4096));
 }

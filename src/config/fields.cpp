@@ -187,7 +187,8 @@ void describe(SectionBuilder<RuntimeConfig>& s) {
           PatternKind{"^(auto|cpu|cuda(:[0-9]{1,3})?)$", "\"auto\", \"cpu\", \"cuda\" or \"cuda:N\""},
           "Where to train. \"auto\": on the first GPU if there is one, else on the CPU.");
   s.value("threads", &RuntimeConfig::threads, between(0, 4096),
-          "Threads on the CPU. 0: as many as the process may use. Results don't depend on it.");
+          "Threads on the CPU. 0: as many as processor affinity, control groups and OMP_NUM_THREADS allow. "
+          "Results don't depend on it.");
   s.value("gpu_memory_limit", &RuntimeConfig::gpu_memory_limit, SizeKind{true},
           "On a GPU: how much of its memory to take at most; what is needed is taken as it is needed. 0: all "
           "there is.");

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/available_threads.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/size.h"
