@@ -36,8 +36,8 @@ uint64_t HeadWorkspace<T>::bytes() const noexcept {
   const Buffers& b = *buffers_;
   const auto size = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
   return size(b.plan.tokens) + size(b.plan.root_column) + size(b.plan.leaf_column) + size(b.plan.hits) +
-         size(b.plan.places) + size(b.hidden) + size(b.hidden_gradient) + size(b.losses) +
-         size(b.group.logits) + size(b.group.packed) + size(b.small) + size(b.large) + size(b.small_logits);
+         size(b.plan.places) + size(b.hidden) + size(b.hidden_gradient) + size(b.losses) + b.group.bytes() +
+         size(b.small) + size(b.large) + size(b.small_logits);
 }
 
 namespace {

@@ -46,8 +46,9 @@ struct HeadGradients {
 
 /// Scratch that grows to what the largest pass needs and is reused. For N tokens with targets: the hidden
 /// states and their gradient in sorted order (2·N·D values), 24 bytes a token, a block of logits at the root
-/// or of a large cluster (4 MiB, or 32 tokens' when that is more), its packed weights (at most 32 MiB, none
-/// beyond), and for each thread the logits of a smaller cluster (256 KiB, or 32 tokens').
+/// or of a large cluster (4 MiB, or 32 tokens' when that is more), their hidden states and its weights packed
+/// (the weights twice, each at most 32 MiB, none beyond), and for each thread the logits of a smaller cluster
+/// (256 KiB, or 32 tokens').
 template <class T>
 class HeadWorkspace {
  public:

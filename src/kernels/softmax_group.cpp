@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kernels/gemm.h"
-#include "kernels/gemm_kernels.h"
 #include "kernels/vector_math.h"
 
 namespace hsm::kernels {
@@ -17,7 +16,6 @@ constexpr int64_t kFewestTokens = 32;
 constexpr int64_t kLogitTokens = 56;
 constexpr int64_t kHiddenTokens = 112;
 constexpr int64_t kWeightRows = 84;
-constexpr int64_t kPackRows = 256;
 
 int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -71,28 +69,40 @@ void finish_logits(const SoftmaxGroup<T>& group, Range tokens, T* logits, int64_
 }
 
 /// Gradient of tokens [first, last) of the hidden states; `errors` is the first one's row of scale · (p −
-/// onehot).
+/// onehot), `packed` null or the segments' weights.
 template <class T>
-void hidden_gradient(const SoftmaxGroup<T>& group, Range tokens, const T* errors, int64_t stride) {
+void hidden_gradient(const SoftmaxGroup<T>& group, Range tokens, const T* errors, int64_t stride,
+                     const std::array<PackedMatrix<T>, 2>* packed) {
   bool adds = group.adds;
   T* to = group.hidden_gradient + tokens.first * group.dim;
-  for (const SoftmaxSegment<T>& segment : group.segments) {
+  for (size_t s = 0; s < group.segments.size(); ++s) {
+    const SoftmaxSegment<T>& segment = group.segments[s];
     if (segment.rows == 0) continue;
-    gemm_nn(tokens.size(), group.dim, segment.rows, errors, stride, segment.weights, group.dim, adds, to,
-            group.dim);
+    if (packed != nullptr) {
+      gemm_packed<T>(tokens.size(), errors, stride, (*packed)[s], nullptr, adds, to, group.dim);
+    } else {
+      gemm_nn(tokens.size(), group.dim, segment.rows, errors, stride, segment.weights, group.dim, adds, to,
+              group.dim);
+    }
     adds = true;
     errors += segment.rows;
   }
 }
 
-/// Gradient of `rows` of a segment from `tokens`; `errors` is their matrix at the segment's first column.
+/// Gradient of `rows` of a segment from `tokens`; `errors` is their matrix at the segment's first column,
+/// `packed` null or the tokens' hidden states.
 template <class T>
 void weight_gradient(const SoftmaxGroup<T>& group, const SoftmaxSegment<T>& segment, Range rows, Range tokens,
-                     const T* errors, int64_t stride) {
+                     const T* errors, int64_t stride, const PackedMatrix<T>* packed) {
   const bool adds = tokens.first > 0;
   errors += rows.first;
-  gemm_tn(rows.size(), group.dim, tokens.size(), errors, stride, group.hidden + tokens.first * group.dim,
-          group.dim, adds, segment.gradient + rows.first * segment.gradient_stride, segment.gradient_stride);
+  T* to = segment.gradient + rows.first * segment.gradient_stride;
+  if (packed != nullptr) {
+    gemm_packed_tn(rows.size(), errors, stride, *packed, adds, to, segment.gradient_stride);
+  } else {
+    gemm_tn(rows.size(), group.dim, tokens.size(), errors, stride, group.hidden + tokens.first * group.dim,
+            group.dim, adds, to, segment.gradient_stride);
+  }
   T* bias = segment.bias_gradient + rows.first * segment.bias_stride;
   T sums[kWeightRows];
   for (int64_t r = 0; r < rows.size(); ++r) sums[r] = adds ? bias[r * segment.bias_stride] : T{0};
@@ -102,96 +112,86 @@ void weight_gradient(const SoftmaxGroup<T>& group, const SoftmaxSegment<T>& segm
   for (int64_t r = 0; r < rows.size(); ++r) bias[r * segment.bias_stride] = sums[r];
 }
 
-/// The products of a large group's logits: weights packed once for all tiles of tokens, or, when that would
-/// take too much memory, read where they lie.
+/// The products of a large group: weights packed once for all tiles of tokens, or, when that would take too
+/// much memory, read where they lie.
 template <class T>
-class LogitProducts {
+class GroupProducts {
  public:
-  LogitProducts(const SoftmaxGroup<T>& group, std::vector<T>& packed, ThreadPool& pool) : group_(group) {
-    int64_t size = 0;
-    for (size_t s = 0; s < 2; ++s) {
-      start_[s] = size;
-      size += packed_size(group.segments[s].rows, group.dim, kernels_.panel);
-    }
-    if (size * static_cast<int64_t>(sizeof(T)) > kPackedBytes) return;
-    reserve(packed, size);
-    packed_ = packed.data();
-    const int64_t step = divide_up(kPackRows, kernels_.panel) * kernels_.panel;
-    for (size_t s = 0; s < 2; ++s) {
+  GroupProducts(const SoftmaxGroup<T>& group, GroupBuffers<T>& buffers, ThreadPool& pool)
+      : group_(group),
+        buffers_(buffers),
+        pool_(pool),
+        packs_(group.columns() * group.dim * static_cast<int64_t>(sizeof(T)) <= kPackedBytes) {
+    if (!packs_) return;
+    for (size_t s = 0; s < group.segments.size(); ++s) {
       const SoftmaxSegment<T>& segment = group.segments[s];
-      T* to = packed_ + start_[s];
-      pool.run(divide_up(segment.rows, step), [&](int64_t item, int) {
-        const int64_t first = item * step;
-        pack(segment.weights + first * group_.dim, std::min(step, segment.rows - first), group_.dim,
-             group_.dim, kernels_.panel, to + first * group_.dim);
-      });
+      buffers.forward[s].assign(segment.weights, segment.rows, group.dim, &pool);
+      if (group.hidden_gradient != nullptr)
+        buffers.backward[s].assign_transposed(segment.weights, group.dim, segment.rows, &pool);
     }
   }
 
-  void run(Range tokens, T* logits, int64_t stride) const {
+  void logits(Range tokens, T* logits, int64_t stride) const {
     const T* hidden = group_.hidden + tokens.first * group_.dim;
-    for (size_t s = 0; s < 2; ++s) {
+    for (size_t s = 0; s < group_.segments.size(); ++s) {
       const SoftmaxSegment<T>& segment = group_.segments[s];
       if (segment.rows == 0) continue;
-      if (packed_ == nullptr) {
+      if (packs_) {
+        gemm_packed(tokens.size(), hidden, group_.dim, buffers_.forward[s], segment.bias, false, logits,
+                    stride);
+      } else {
         gemm_nt(tokens.size(), segment.rows, group_.dim, hidden, group_.dim, segment.weights, group_.dim,
                 segment.bias, logits, stride);
-      } else {
-        kernels_.product({.m = tokens.size(),
-                          .n = segment.rows,
-                          .k = group_.dim,
-                          .a = hidden,
-                          .a_row = group_.dim,
-                          .a_k = 1,
-                          .b = packed_ + start_[s],
-                          .b_k = kernels_.panel,
-                          .b_panel = kernels_.panel * group_.dim,
-                          .packed = true,
-                          .bias = segment.bias,
-                          .c = logits,
-                          .ldc = stride});
       }
       logits += segment.rows;
     }
   }
 
- private:
-  const GemmKernels<T>& kernels_ = active_gemm_kernels<T>();
-  const SoftmaxGroup<T>& group_;
-  T* packed_ = nullptr;
-  int64_t start_[2] = {};
-};
+  /// Both gradients from one block of tokens: pieces of tokens for the hidden states, then pieces of rows for
+  /// the weights, each of which sees all tokens in order.
+  void gradients(Range tokens, const T* errors, int64_t stride) {
+    buffers_.hidden.assign_transposed(group_.hidden + tokens.first * group_.dim, group_.dim, tokens.size(),
+                                      &pool_);
+    const int64_t hidden_pieces = divide_up(tokens.size(), kHiddenTokens);
+    const int64_t first_pieces = divide_up(group_.segments[0].rows, kWeightRows);
+    const int64_t second_pieces = divide_up(group_.segments[1].rows, kWeightRows);
+    pool_.run(hidden_pieces + first_pieces + second_pieces, [&](int64_t item, int) {
+      if (item < hidden_pieces) {
+        const Range part = piece(tokens.size(), hidden_pieces, item);
+        hidden_gradient(group_, {tokens.first + part.first, tokens.first + part.last},
+                        errors + part.first * stride, stride, packs_ ? &buffers_.backward : nullptr);
+        return;
+      }
+      item -= hidden_pieces;
+      const size_t s = item < first_pieces ? 0 : 1;
+      const SoftmaxSegment<T>& segment = group_.segments[s];
+      const Range rows = s == 0 ? piece(segment.rows, first_pieces, item)
+                                : piece(segment.rows, second_pieces, item - first_pieces);
+      weight_gradient(group_, segment, rows, tokens, errors + (s == 0 ? 0 : group_.segments[0].rows), stride,
+                      &buffers_.hidden);
+    });
+  }
 
-/// Both gradients from one block of tokens: pieces of tokens for the hidden states, then pieces of rows for
-/// the weights, each of which sees all tokens in order.
-template <class T>
-void run_gradients(const SoftmaxGroup<T>& group, Range tokens, const T* errors, int64_t stride,
-                   ThreadPool& pool) {
-  const int64_t hidden_pieces = divide_up(tokens.size(), kHiddenTokens);
-  const int64_t first_pieces = divide_up(group.segments[0].rows, kWeightRows);
-  const int64_t second_pieces = divide_up(group.segments[1].rows, kWeightRows);
-  pool.run(hidden_pieces + first_pieces + second_pieces, [&](int64_t item, int) {
-    if (item < hidden_pieces) {
-      const Range part = piece(tokens.size(), hidden_pieces, item);
-      hidden_gradient(group, {tokens.first + part.first, tokens.first + part.last},
-                      errors + part.first * stride, stride);
-      return;
-    }
-    item -= hidden_pieces;
-    const size_t s = item < first_pieces ? 0 : 1;
-    const SoftmaxSegment<T>& segment = group.segments[s];
-    const Range rows = s == 0 ? piece(segment.rows, first_pieces, item)
-                              : piece(segment.rows, second_pieces, item - first_pieces);
-    weight_gradient(group, segment, rows, tokens, errors + (s == 0 ? 0 : group.segments[0].rows), stride);
-  });
-}
+ private:
+  const SoftmaxGroup<T>& group_;
+  GroupBuffers<T>& buffers_;
+  ThreadPool& pool_;
+  bool packs_;
+};
 
 }  // namespace
 
 template <class T>
+uint64_t GroupBuffers<T>::bytes() const {
+  uint64_t bytes = logits.capacity() * sizeof(T) + hidden.bytes();
+  for (size_t s = 0; s < forward.size(); ++s) bytes += forward[s].bytes() + backward[s].bytes();
+  return bytes;
+}
+
+template <class T>
 void run_group(const SoftmaxGroup<T>& group, GroupBuffers<T>& buffers, ThreadPool& pool) {
   if (group.tokens == 0) return;
-  const LogitProducts<T> products(group, buffers.packed, pool);
+  GroupProducts<T> products(group, buffers, pool);
   const int64_t stride = logit_stride<T>(group.columns());
   const int64_t blocks = divide_up(group.tokens, tokens_that_fit(group, kLogitBytes));
   reserve(buffers.logits, divide_up(group.tokens, blocks) * stride);
@@ -202,10 +202,10 @@ void run_group(const SoftmaxGroup<T>& group, GroupBuffers<T>& buffers, ThreadPoo
     pool.run(tiles, [&](int64_t tile, int) {
       const Range part = piece(tokens.size(), tiles, tile);
       const Range absolute{tokens.first + part.first, tokens.first + part.last};
-      products.run(absolute, logits + part.first * stride, stride);
+      products.logits(absolute, logits + part.first * stride, stride);
       finish_logits(group, absolute, logits + part.first * stride, stride);
     });
-    if (group.hidden_gradient != nullptr) run_gradients(group, tokens, logits, stride, pool);
+    if (group.hidden_gradient != nullptr) products.gradients(tokens, logits, stride);
   }
 }
 
@@ -225,10 +225,10 @@ void run_small_group(const SoftmaxGroup<T>& group, T* logits) {
             segment.weights, group.dim, segment.bias, logits, stride);
     finish_logits(group, tokens, logits, stride);
     if (group.hidden_gradient == nullptr) continue;
-    hidden_gradient(group, tokens, logits, stride);
+    hidden_gradient<T>(group, tokens, logits, stride, nullptr);
     const int64_t pieces = divide_up(segment.rows, kWeightRows);
     for (int64_t p = 0; p < pieces; ++p) {
-      weight_gradient(group, segment, piece(segment.rows, pieces, p), tokens, logits, stride);
+      weight_gradient<T>(group, segment, piece(segment.rows, pieces, p), tokens, logits, stride, nullptr);
     }
   }
 }
@@ -246,9 +246,11 @@ void run_factored_group(const SoftmaxGroup<T>& group, T* errors) {
   gemm_nt(group.tokens, segment.rows, group.dim, group.hidden, group.dim, segment.weights, group.dim,
           segment.bias, errors, stride);
   finish_logits(group, tokens, errors, stride);
-  hidden_gradient(group, tokens, errors, stride);
+  hidden_gradient<T>(group, tokens, errors, stride, nullptr);
 }
 
+template struct GroupBuffers<float>;
+template struct GroupBuffers<double>;
 template void run_group(const SoftmaxGroup<float>&, GroupBuffers<float>&, ThreadPool&);
 template void run_group(const SoftmaxGroup<double>&, GroupBuffers<double>&, ThreadPool&);
 template void run_small_group(const SoftmaxGroup<float>&, float*);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "kernels/gemm.h"
 
 namespace hsm::kernels {
 
@@ -39,15 +40,19 @@ struct SoftmaxGroup {
   [[nodiscard]] int64_t work() const { return tokens * columns() * dim; }
 };
 
-/// Tiles of logits and packed weights of run_group.
+/// Tiles of logits and packed factors of run_group.
 template <class T>
 struct GroupBuffers {
   std::vector<T> logits;
-  std::vector<T> packed;
+  std::array<PackedMatrix<T>, 2> forward;   ///< the segments' weights, for the logits
+  std::array<PackedMatrix<T>, 2> backward;  ///< and for the gradient of the hidden states
+  PackedMatrix<T> hidden;                   ///< a block of hidden states, for the gradient of the weights
+
+  [[nodiscard]] uint64_t bytes() const;
 };
 
 /// A large group with all threads of the pool. Logits are held for as many tokens as fit in 4 MiB (32 tokens
-/// when even those do not), weights packed when they take at most 32 MiB.
+/// when even those do not), weights packed when they take at most 32 MiB, once for each direction.
 template <class T>
 void run_group(const SoftmaxGroup<T>& group, GroupBuffers<T>& buffers, ThreadPool& pool);
 
