@@ -1,4 +1,5 @@
 #pragma once
+#include "kernels/device/block_scan.h"
 #include "kernels/device/head_args.h"
 
 // The tokens of a batch, sorted by the cluster of their target: a stable counting sort without atomics, and
@@ -101,7 +102,7 @@ struct ScanKeys {
 
     Sums mine{0, 0, 0, 0};
     for (int key = first; key < end; ++key) mine = add(mine, sums_of(ctx, args, key, count(ctx, args, key)));
-    Sums before = exclusive(ctx, memory, mine);
+    Sums before = block_exclusive(ctx, memory, mine, Sums{0, 0, 0, 0}, add);
     for (int key = first; key < end; ++key) {
       write_prefixes(ctx, args, key, before);
       int32_t place = before.tokens;
@@ -121,7 +122,7 @@ struct ScanKeys {
 
     Sums tiles{0, 0, 0, 0};
     for (int key = first; key < end; ++key) tiles.tokens += tiles_ending_at(ctx, args, key);
-    tiles = exclusive(ctx, memory, tiles);
+    tiles = block_exclusive(ctx, memory, tiles, Sums{0, 0, 0, 0}, add);
     for (int key = first; key < end; ++key) {
       ctx.put(args.state.tile_start, key, tiles.tokens);
       tiles.tokens += tiles_ending_at(ctx, args, key);
@@ -182,23 +183,6 @@ struct ScanKeys {
     }
     const int32_t tokens = ctx.get(state.token_start, key + 1) - ctx.get(state.token_start, low);
     return divide_up(tokens, args.plan.tiles.x_rows);
-  }
-
-  // Sums of the threads before this one; doubling steps between two halves of the memory, which needs a
-  // barrier before it is used again.
-  template <class Ctx>
-  static HSM_DEVICE Sums exclusive(Ctx& ctx, typename Ctx::template Shared<Sums> memory, const Sums& mine) {
-    int from = 0;
-    ctx.put(memory, ctx.thread(), mine);
-    for (int distance = 1; distance < ctx.threads(); distance *= 2) {
-      ctx.sync(HSM_SITE);  // this half is whole, and the other one has been read
-      Sums sum = ctx.get(memory, from + ctx.thread());
-      if (ctx.thread() >= distance) sum = add(sum, ctx.get(memory, from + ctx.thread() - distance));
-      from = ctx.threads() - from;
-      ctx.put(memory, from + ctx.thread(), sum);
-    }
-    ctx.sync(HSM_SITE);  // the last half is whole
-    return ctx.thread() == 0 ? Sums{0, 0, 0, 0} : ctx.get(memory, from + ctx.thread() - 1);
   }
 };
 

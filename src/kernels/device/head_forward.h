@@ -72,8 +72,9 @@ class ForwardTile {
         parts_(ctx.template shared<LogSum<S>>(Shape::WarpsN * Shape::BM)),
         slices_(static_cast<int>(divide_up<int64_t>(args.plan.sizes.dim, Shape::BK))) {}
 
-  /// `token_at(place)`: a token; `target_of(token)`: its column; `logit(token, z)`: takes the target's logit;
-  /// `part(place, LogSum)`: takes the result.
+  /// `token_at(place)`: a token; `target_of(token)`: its column; `put_logit(place, column, target, z)`: sees
+  /// every logit, also of rows and columns beyond the item's ends; `put_part(place, LogSum)`: takes the
+  /// result.
   template <class TokenAt, class TargetOf, class PutLogit, class PutPart>
   HSM_DEVICE void run(const Item& item, TokenAt token_at, TargetOf target_of, PutLogit put_logit,
                       PutPart put_part) {
@@ -109,7 +110,7 @@ class ForwardTile {
       if (step % slices_ == 0) clear();
       multiply(step);
       if (step % slices_ == slices_ - 1) {
-        absorb(step / slices_, running, [&](int64_t place, S z) { put_logit(token_at(place), z); });
+        absorb(step / slices_, running, put_logit);
       }
     }
     finish(running, put_part);
@@ -207,8 +208,7 @@ class ForwardTile {
         ctx_.each(acc_[m][n], running[m], [&](int row, int column, S& z, Row& state) {
           z += ctx_.get(bias_, bias_at + column_of(n) + column);
           state.tile_most = larger(state.tile_most, z);
-          if (first + column_of(n) + column == state.target)
-            put_logit(item_.first_token + row_of(m) + row, z);
+          put_logit(item_.first_token + row_of(m) + row, first + column_of(n) + column, state.target, z);
         });
       }
       ctx_.each_held_row(running[m], [](int, Row& state) {
@@ -294,7 +294,9 @@ struct RootForward {
       tile.run(
           item, [](int64_t place) { return static_cast<int32_t>(place); },
           [&](int32_t token) { return root_target(ctx, args, ctx.get(args.in.targets, token)); },
-          [&](int32_t token, typename P::Sum z) { ctx.put(args.state.root_target_logit, token, z); },
+          [&](int64_t place, int64_t column, int32_t target, typename P::Sum z) {
+            if (column == target) ctx.put(args.state.root_target_logit, place, z);
+          },
           [&](int64_t place, const LogSum<typename P::Sum>& part) {
             put_part(ctx, args, split, place, part);
           });
@@ -337,7 +339,9 @@ struct LeafForward {
       tile.run(
           item, [&](int64_t place) { return ctx.get(state.order, place); },
           [&](int32_t token) { return leaf_target(ctx, args, ctx.get(args.in.targets, token), cluster); },
-          [&](int32_t token, typename P::Sum z) { ctx.put(state.leaf_target_logit, token, z); },
+          [&](int64_t place, int64_t column, int32_t target, typename P::Sum z) {
+            if (column == target) ctx.put(state.leaf_target_logit, ctx.get(state.order, place), z);
+          },
           [&](int64_t place, const LogSum<typename P::Sum>& part) {
             put_part(ctx, args, args.plan.root_splits + chunk, ctx.get(state.order, place), part);
           });

@@ -70,6 +70,13 @@ HeadPlan plan_head(const HeadSizes& sizes, const HeadTiles& tiles) {
   return plan;
 }
 
+void cut_root_for_search(HeadPlan& plan) {
+  const int64_t root = std::max<int64_t>(plan.sizes.root(), 1);
+  const int64_t column_tiles = up(root, plan.tiles.root_columns);
+  plan.columns_a_split = up(column_tiles, kMostSplits) * plan.tiles.root_columns;
+  plan.root_splits = up(root, plan.columns_a_split);
+}
+
 int64_t HeadPlan::workspace() const {
   const int64_t forward = 2 * sizes.tokens * (root_splits + leaf_chunks);
   const int64_t backward = weight_splits * sizes.root() * (sizes.dim + 1);

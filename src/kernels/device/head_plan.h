@@ -66,4 +66,8 @@ struct HeadPlan {
 
 HeadPlan plan_head(const HeadSizes& sizes, const HeadTiles& tiles);
 
+/// Cuts the root's columns as does not depend on the number of tokens, so that a row's scores don't either:
+/// for decoding.
+void cut_root_for_search(HeadPlan& plan);
+
 }  // namespace hsm::kernels::device
