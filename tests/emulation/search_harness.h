@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulation/head_harness.h"
+#include "emulation/lane_context.h"
 #include "kernels/device/search.h"
 
 namespace hsm::emulation {
