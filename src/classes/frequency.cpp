@@ -32,42 +32,47 @@ int64_t RankedWords::first_binned(int64_t shortlist) const {
   return std::lower_bound(ids_.begin(), ids_.end(), shortlist) - ids_.begin();
 }
 
-std::vector<int64_t> RankedWords::cut(int64_t first, int64_t bins) const {
+std::vector<int64_t> RankedWords::cut(int64_t first, int64_t last, int64_t bins, int64_t most) const {
   std::vector<int64_t> ends;
   ends.reserve(static_cast<size_t>(bins));
+  const double all = weights_[static_cast<size_t>(last)];
   for (int64_t left = bins; left > 1; --left) {
     const double before = weights_[static_cast<size_t>(first)];
-    const double target = before + (weights_.back() - before) / static_cast<double>(left);
+    const double target = before + (all - before) / static_cast<double>(left);
     // The sum is nearest to the target at the first rank that reaches it, or one before.
-    const auto reached = std::lower_bound(weights_.begin() + first, weights_.end(), target);
+    const auto reached = std::lower_bound(weights_.begin() + first, weights_.begin() + last, target);
     int64_t end = reached - weights_.begin();
     const auto at = static_cast<size_t>(end);
     if (target - weights_[at - 1] < weights_[at] - target) --end;
-    end = std::clamp(end, first + 1, size() - (left - 1));
+    const int64_t fewest = std::max<int64_t>(1, last - first - (left - 1) * most);
+    end = std::clamp(end, first + fewest, std::min(first + most, last - (left - 1)));
     ends.push_back(end);
     first = end;
   }
-  ends.push_back(size());
+  ends.push_back(last);
   return ends;
+}
+
+void check_class_sizes(const Vocabulary& vocabulary, int64_t shortlist, int64_t clusters, int64_t clustered) {
+  if (shortlist < 0) {
+    throw UsageError("classes.shortlist: " + std::to_string(shortlist) + " given, expected 0 or more");
+  }
+  if (clustered == 0) {
+    throw UsageError("classes.shortlist: " + format_count(shortlist) + " given, but the vocabulary has " +
+                     format_count(vocabulary.size()) +
+                     " words, of which at least one must be left for a cluster");
+  }
+  if (clusters < 1 || clusters > clustered) {
+    throw UsageError("classes.clusters: " + std::to_string(clusters) + " given, expected 1 to " +
+                     std::to_string(clustered) + ", the number of words that are not on the shortlist");
+  }
 }
 
 WordClasses frequency_classes(const Vocabulary& vocabulary, BinWeight weight, int64_t shortlist,
                               int64_t clusters) {
   const RankedWords words(vocabulary, weight);
-  if (shortlist < 0) {
-    throw UsageError("classes.shortlist: " + std::to_string(shortlist) + " given, expected 0 or more");
-  }
   const int64_t first = words.first_binned(shortlist);
-  const int64_t binned = words.size() - first;
-  if (binned == 0) {
-    throw UsageError("classes.shortlist: " + format_count(shortlist) + " given, but the vocabulary has " +
-                     format_count(vocabulary.size()) +
-                     " words, of which at least one must be left for a cluster");
-  }
-  if (clusters < 1 || clusters > binned) {
-    throw UsageError("classes.clusters: " + std::to_string(clusters) + " given, expected 1 to " +
-                     std::to_string(binned) + ", the number of words that are not on the shortlist");
-  }
+  check_class_sizes(vocabulary, shortlist, clusters, words.size() - first);
   WordClasses classes;
   classes.cluster_of.assign(static_cast<size_t>(vocabulary.size()), kShortlist);
   classes.clusters = static_cast<int32_t>(clusters);

@@ -30,13 +30,20 @@ class RankedWords {
   /// Cuts ranks [first, size()) into `bins` runs of nearly equal sums, each with a word at least, and returns
   /// where each ends. A bin takes words until it is as near as can be to its share of what is left, so one
   /// heavy word doesn't starve those after it. 1 ≤ bins ≤ size() − first. Takes O(bins · log size()).
-  [[nodiscard]] std::vector<int64_t> cut(int64_t first, int64_t bins) const;
+  [[nodiscard]] std::vector<int64_t> cut(int64_t first, int64_t bins) const {
+    return cut(first, size(), bins, size());
+  }
+  /// The same for ranks [first, last) and bins of at most `most` words, last − first ≤ bins · most.
+  [[nodiscard]] std::vector<int64_t> cut(int64_t first, int64_t last, int64_t bins, int64_t most) const;
 
  private:
   std::vector<int32_t> ids_;
   std::vector<double> weights_;  // sums of the weights of all words before a rank
   std::vector<int64_t> counts_;  // and of their counts
 };
+
+/// UsageError, naming the limits, when `clustered` words below a shortlist can't fill so many clusters.
+void check_class_sizes(const Vocabulary& vocabulary, int64_t shortlist, int64_t clusters, int64_t clustered);
 
 /// A shortlist of the words with an id below `shortlist`, and of the reserved symbols; the others in
 /// `clusters` bins of equal sum in order of rank, none empty. UsageError, naming the limits, when that can't

@@ -12,9 +12,24 @@
 namespace hsm {
 namespace {
 
-WordClasses by_frequency(const ClassOptions& options, const Vocabulary& vocabulary, const StepShape& step) {
+// A cluster may have so many times the mean number of words, if its size is left open.
+constexpr int64_t kLargestOfMean = 4;
+// A nanosecond more a token is worth it where the class bigram model's log-likelihood of a token rises by
+// this.
+constexpr double kPrice = 1e-5;
+
+int64_t mean_words(const Vocabulary& vocabulary, const ClassSizes& sizes) {
+  const int64_t clustered = std::max<int64_t>(1, vocabulary.size() - sizes.shortlist);
+  return std::max<int64_t>(1, (clustered + sizes.clusters - 1) / sizes.clusters);
+}
+
+void refuse_file(const ClassOptions& options) {
   if (!options.file.empty())
     throw UsageError("classes.file: given, expected classes.method \"file\" with it");
+}
+
+WordClasses by_frequency(const ClassOptions& options, const Vocabulary& vocabulary, const StepShape& step) {
+  refuse_file(options);
   const BinWeight weight = parse_bin_weight(options.weight);
   const ClassSizes sizes = choose_class_sizes(vocabulary, weight, step, options.shortlist, options.clusters);
   return frequency_classes(vocabulary, weight, sizes.shortlist, sizes.clusters);
@@ -45,13 +60,32 @@ WordClasses from_file(const ClassOptions& options, const Vocabulary& vocabulary)
   return classes;
 }
 
+WordClasses by_exchange(const ClassOptions& options, const Vocabulary& vocabulary, const StepShape& step,
+                        const ClassText& text) {
+  refuse_file(options);
+  const ClassSizes sizes =
+      choose_class_sizes(vocabulary, BinWeight::square_root, step, options.shortlist, options.clusters);
+  ExchangeOptions exchange;
+  exchange.shortlist = sizes.shortlist;
+  exchange.clusters = sizes.clusters;
+  exchange.rounds = options.rounds;
+  exchange.limits = {options.largest.value_or(kLargestOfMean * mean_words(vocabulary, sizes)), kPrice, step};
+  return exchange_classes(*text.tokens, vocabulary, exchange, *text.pool, text.report);
+}
+
 }  // namespace
 
-WordClasses make_classes(const ClassOptions& options, const Vocabulary& vocabulary, int64_t head_dim,
-                         int64_t batch_tokens) {
-  if (options.method == "frequency") return by_frequency(options, vocabulary, {head_dim, batch_tokens});
+bool learns_from_text(const ClassOptions& options) {
+  return options.method == "exchange";
+}
+
+WordClasses make_classes(const ClassOptions& options, const Vocabulary& vocabulary, const StepShape& step,
+                         const ClassText& text) {
+  if (options.method == "exchange") return by_exchange(options, vocabulary, step, text);
+  if (options.method == "frequency") return by_frequency(options, vocabulary, step);
   if (options.method == "file") return from_file(options, vocabulary);
-  throw UsageError("classes.method: " + quote(options.method) + " given, expected \"frequency\" or \"file\"");
+  throw UsageError("classes.method: " + quote(options.method) +
+                   " given, expected \"exchange\", \"frequency\" or \"file\"");
 }
 
 }  // namespace hsm

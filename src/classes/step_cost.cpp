@@ -14,24 +14,28 @@ constexpr double kRowElement = 1.6;   // u, ns: weight packed; gradient cleared,
 constexpr double kClusterHit = 1000;  // h, ns: sorting, dispatch and edges of a product of its own
 constexpr double kRowsLost = 2;       // n₀: a product of few rows takes as long as one with so many more
 
+double logit_cost(const StepShape& step) {
+  return 6 * static_cast<double>(step.head_dim) * kFlop + kLogit;
+}
+
 }  // namespace
+
+double expected_leaf_cost(const StepShape& step, const ClusterLoad& cluster, int64_t total) {
+  if (cluster.words <= 1) return 0;
+  const auto tokens = static_cast<double>(step.tokens);
+  const auto words = static_cast<double>(cluster.words);
+  const double share = static_cast<double>(cluster.count) / static_cast<double>(std::max<int64_t>(1, total));
+  const double hit = -std::expm1(tokens * std::log1p(-std::min(share, 1.0)));
+  return (tokens * share + kRowsLost * hit) * words * logit_cost(step) +
+         hit * (words * static_cast<double>(step.head_dim) * kRowElement + kClusterHit);
+}
 
 double expected_step_cost(const StepShape& step, int64_t shortlist, std::span<const ClusterLoad> clusters,
                           int64_t total) {
-  const auto tokens = static_cast<double>(step.tokens);
-  const auto dim = static_cast<double>(step.head_dim);
-  const double logit = 6 * dim * kFlop + kLogit;
   const auto root = static_cast<double>(shortlist + static_cast<int64_t>(clusters.size()));
-  double cost = (tokens + kRowsLost) * root * logit + root * dim * kRowElement;
-  for (const ClusterLoad& cluster : clusters) {
-    if (cluster.words <= 1) continue;
-    const auto words = static_cast<double>(cluster.words);
-    const double share =
-        static_cast<double>(cluster.count) / static_cast<double>(std::max<int64_t>(1, total));
-    const double hit = -std::expm1(tokens * std::log1p(-std::min(share, 1.0)));
-    cost +=
-        (tokens * share + kRowsLost * hit) * words * logit + hit * (words * dim * kRowElement + kClusterHit);
-  }
+  double cost = (static_cast<double>(step.tokens) + kRowsLost) * root * logit_cost(step) +
+                root * static_cast<double>(step.head_dim) * kRowElement;
+  for (const ClusterLoad& cluster : clusters) cost += expected_leaf_cost(step, cluster, total);
   return cost;
 }
 

@@ -28,6 +28,9 @@ struct ClusterLoad {
 double expected_step_cost(const StepShape& step, int64_t shortlist, std::span<const ClusterLoad> clusters,
                           int64_t total);
 
+/// What a cluster of such a load adds to it.
+double expected_leaf_cost(const StepShape& step, const ClusterLoad& cluster, int64_t total);
+
 /// Loads of the clusters of `classes`.
 std::vector<ClusterLoad> cluster_loads(const Vocabulary& vocabulary, const WordClasses& classes);
 

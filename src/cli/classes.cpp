@@ -1,5 +1,6 @@
 #include <spdlog/fmt/fmt.h>
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,6 +9,7 @@
 #include "base/file.h"
 #include "base/size.h"
 #include "classes/class_file.h"
+#include "classes/step_cost.h"
 #include "cli/class_summary.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -21,6 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   ConfigOption config;
+  RuntimeOption runtime;
   std::string format = "text";
   std::string output;
 };
@@ -35,7 +38,13 @@ double share(const ClusterSummary& cluster, const ClassSummary& summary) {
   return summary.tokens == 0 ? 0 : static_cast<double>(cluster.tokens) / static_cast<double>(summary.tokens);
 }
 
-std::string as_text(const ClassSummary& summary, const Vocabulary& vocabulary) {
+/// What is known of classes with their text and training step.
+struct Worth {
+  double log_likelihood = 0;     // of a token under a class bigram model
+  double nanoseconds_token = 0;  // expected_step_cost
+};
+
+std::string as_text(const ClassSummary& summary, const Worth& worth, const Vocabulary& vocabulary) {
   std::string text =
       "vocabulary   " + plural(summary.words, "word") + " from " + plural(summary.tokens, "token") + "\n";
   text += "classes      " + describe_clusters(summary) + "\n";
@@ -44,6 +53,11 @@ std::string as_text(const ClassSummary& summary, const Vocabulary& vocabulary) {
     text += fmt::format("work         {:.1f} scores for the average word, of {} with a full softmax\n",
                         *summary.mean_scores, format_count(summary.words));
   }
+  text += fmt::format("cost         {:.1f} µs of one core for a training token at the head, expected\n",
+                      worth.nanoseconds_token / 1000);
+  text += fmt::format(
+      "likelihood   {:.4f} (natural log) for a token by a class bigram model, perplexity {:.1f}\n",
+      worth.log_likelihood, std::exp(-worth.log_likelihood));
   text += fmt::format("\n{:>9} {:>9} {:>8}  {}\n", "cluster", "words", "tokens", "most frequent words");
   const auto row = [&](const std::string& name, const ClusterSummary& cluster) {
     const bool more = cluster.words > static_cast<int64_t>(cluster.frequent_words.size());
@@ -56,7 +70,7 @@ std::string as_text(const ClassSummary& summary, const Vocabulary& vocabulary) {
   return text;
 }
 
-std::string as_json(const ClassSummary& summary, const Vocabulary& vocabulary) {
+std::string as_json(const ClassSummary& summary, const Worth& worth, const Vocabulary& vocabulary) {
   std::string lines;
   const auto row = [&](const Json& name, const ClusterSummary& cluster) {
     const Json json{{"cluster", name},
@@ -75,15 +89,20 @@ std::string as_json(const ClassSummary& summary, const Vocabulary& vocabulary) {
                   {"largest_cluster", summary.largest},
                   {"mean_cluster", summary.mean},
                   {"root_token_share", summary.root_share ? Json(*summary.root_share) : Json(nullptr)},
-                  {"mean_scores", summary.mean_scores ? Json(*summary.mean_scores) : Json(nullptr)}};
+                  {"mean_scores", summary.mean_scores ? Json(*summary.mean_scores) : Json(nullptr)},
+                  {"expected_microseconds", worth.nanoseconds_token / 1000},
+                  {"log_likelihood", worth.log_likelihood}};
   return lines + last.dump() + "\n";
 }
 
 ExitCode run_classes(const Options& options) {
-  const Config config = options.config.load();
-  const Vocabulary vocabulary = read_vocabulary(config, [] { return false; });
-  const WordClasses classes = make_classes(config, vocabulary);
+  Config config = options.config.load();
+  options.runtime.apply(config.runtime);
+  const auto [vocabulary, classes, log_likelihood] = read_classes(config, [] { return false; });
   const ClassSummary summary = summarise_classes(make_layout(classes), vocabulary);
+  const StepShape step = step_shape(config);
+  const Worth worth{log_likelihood,
+                    expected_step_cost(step, vocabulary, classes) / static_cast<double>(step.tokens)};
   if (!options.output.empty() && options.output != "-") {
     write_file(options.output, format_classes(vocabulary, classes));
   }
@@ -91,7 +110,8 @@ ExitCode run_classes(const Options& options) {
   if (options.output == "-") {
     out.write(format_classes(vocabulary, classes));
   } else {
-    out.write(options.format == "text" ? as_text(summary, vocabulary) : as_json(summary, vocabulary));
+    out.write(options.format == "text" ? as_text(summary, worth, vocabulary)
+                                       : as_json(summary, worth, vocabulary));
   }
   out.finish();
   return ExitCode::done;
@@ -110,9 +130,12 @@ Command add_classes(CLI::App& app) {
           "Write every word and its class to this file as well, for classes.file; -: to standard output "
           "instead of the summary")
       ->type_name("FILE");
+  add_threads(*command, options->runtime);
   add_log_level(*command);
   command->footer(
-      "Reads the training text and makes the classes that hsm train would make.\n"
+      "Reads the training text and makes the classes that hsm train would make. A copy of the text as "
+      "numbers\n"
+      "lies in data.cache, or where TMPDIR says, while it works.\n"
       "\n"
       "Examples:\n"
       "  hsm classes --config configs/quickstart.json\n"

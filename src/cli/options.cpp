@@ -64,6 +64,10 @@ void add_runtime(CLI::App& app, RuntimeOption& option) {
          },
          "auto, cpu, cuda or cuda:N")
       ->type_name("DEVICE");
+  add_threads(app, option);
+}
+
+void add_threads(CLI::App& app, RuntimeOption& option) {
   app.add_option_function<int64_t>(
          "--threads", [&option](int64_t threads) { option.threads = threads; },
          "Threads on the CPU; 0: as many as the process may use")

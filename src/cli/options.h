@@ -47,6 +47,8 @@ struct RuntimeOption {
 };
 /// --device is checked as it is parsed: UsageError for one that this build or machine doesn't have.
 void add_runtime(CLI::App& app, RuntimeOption& option);
+/// --threads alone.
+void add_threads(CLI::App& app, RuntimeOption& option);
 
 /// --memory-budget SIZE, in bytes.
 void add_memory_budget(CLI::App& app, std::optional<uint64_t>& bytes, const std::string& description);

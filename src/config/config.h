@@ -31,10 +31,12 @@ struct VocabularyConfig {
 };
 
 struct ClassesConfig {
-  std::string method = "frequency";  ///< frequency | file
+  std::string method = "exchange";   ///< exchange | frequency | file
   std::string weight = "sqrt";       ///< frequency bins of equal sum of: count | sqrt
   std::optional<int64_t> clusters;   ///< nothing: chosen ("auto")
   std::optional<int64_t> shortlist;  ///< nothing: chosen ("auto"); 0: only the reserved symbols
+  std::optional<int64_t> largest;    ///< exchange: most words of a cluster; nothing: chosen ("auto")
+  int64_t rounds = 20;               ///< exchange: at most
   std::string file;                  ///< "word class" lines, for method file
 
   bool operator==(const ClassesConfig&) const = default;

@@ -54,20 +54,26 @@ void describe(SectionBuilder<VocabularyConfig>& s) {
 }
 
 void describe(SectionBuilder<ClassesConfig>& s) {
-  s.value("method", &ClassesConfig::method, ChoiceKind{{"frequency", "file"}},
-          "How words get their cluster: \"frequency\" cuts the list of words, most frequent first, into "
-          "bins of about equal weight; \"file\" reads classes.file.");
+  s.value("method", &ClassesConfig::method, ChoiceKind{{"exchange", "frequency", "file"}},
+          "How words get their cluster: \"exchange\" learns from the training text which words stand in "
+          "like surroundings; \"frequency\" cuts the list of words, most frequent first, into bins of about "
+          "equal weight; \"file\" reads classes.file.");
   s.value(
       "weight", &ClassesConfig::weight, ChoiceKind{{"sqrt", "count"}},
       "With method frequency: bins get an equal sum of the words' counts, or of the counts' square roots.");
   s.value("clusters", &ClassesConfig::clusters, AutoKind{between(1, kWidest)},
-          "How many clusters. \"auto\": with method frequency the number that makes a training step "
-          "cheapest. With method file a number is only checked against the file.");
-  s.value("shortlist", &ClassesConfig::shortlist, AutoKind{between(0, kWidest)},
-          "So many of the most frequent words stand at the root, beside the clusters, and take one "
-          "softmax instead of two. 0: only the reserved symbols. \"auto\": with method frequency the "
-          "number that makes a training step cheapest. With method file a number puts these words there, "
-          "whatever the file says.");
+          "How many clusters. \"auto\": the number that makes a training step cheapest. With method file a "
+          "number "
+          "is only checked against the file.");
+  s.value(
+      "shortlist", &ClassesConfig::shortlist, AutoKind{between(0, kWidest)},
+      "So many of the most frequent words stand at the root, beside the clusters, and take one "
+      "softmax instead of two. 0: only the reserved symbols. \"auto\": the number that makes a training step "
+      "cheapest. With method file a number puts these words there, whatever the file says.");
+  s.value("largest", &ClassesConfig::largest, AutoKind{between(1, kMostWords)},
+          "With method exchange: the most words that a cluster may have. \"auto\": four times the mean.");
+  s.value("rounds", &ClassesConfig::rounds, between(0, 1000),
+          "With method exchange: how often each word may move, at most; it ends when little changes.");
   s.value("file", &ClassesConfig::file, PathKind{},
           "With method file: a file with a word and the name of its class a line, separated by white "
           "space; - puts a word on the shortlist. hsm classes --output writes one.");

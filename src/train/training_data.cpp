@@ -1,6 +1,7 @@
 #include "train/training_data.h"
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,10 +10,13 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/size.h"
+#include "base/thread_pool.h"
 #include "classes/class_file.h"
+#include "classes/class_likelihood.h"
 #include "classes/make_classes.h"
 #include "model/model_shape.h"
 #include "text/corpus.h"
+#include "train/class_report.h"
 #include "train/reading_report.h"
 
 namespace hsm {
@@ -119,6 +123,49 @@ void warn_of_untrained_unknown(const Config& config, const Vocabulary& vocabular
       "arbitrary probability; vocabulary.min_count: 2 or vocabulary.unk_singletons: true trains it");
 }
 
+ClassOptions class_options(const Config& config) {
+  const ClassesConfig& settings = config.classes;
+  return {settings.method,  settings.weight, settings.clusters, settings.shortlist,
+          settings.largest, settings.rounds, settings.file};
+}
+
+ThreadPool make_pool(const Config& config) {
+  return ThreadPool(config.runtime.threads > 0 ? static_cast<int>(config.runtime.threads)
+                                               : available_threads());
+}
+
+WordClasses make_classes(const Config& config, const Vocabulary& vocabulary, const TokenFile& train,
+                         ThreadPool& pool, const std::function<bool()>& stop) {
+  ClassReport report(stop);
+  return make_classes(class_options(config), vocabulary, step_shape(config),
+                      {&train, &pool, report.report()});
+}
+
+/// A token file that is gone once it has been opened.
+class PassingTokens {
+ public:
+  explicit PassingTokens(const Config& config)
+      : path_((config.data.cache.empty() ? std::filesystem::temp_directory_path()
+                                         : std::filesystem::path(config.data.cache)) /
+              ("hsm-classes-" + std::to_string(::getpid()) + ".tokens")) {}
+  ~PassingTokens() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  PassingTokens(const PassingTokens&) = delete;
+  PassingTokens& operator=(const PassingTokens&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] TokenFile open() const {
+    TokenFile tokens(path_);
+    std::filesystem::remove(path_);
+    return tokens;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
 }  // namespace
 
 std::unique_ptr<BatchSource> TrainingData::batches(const Config& config) const {
@@ -135,9 +182,10 @@ TrainingData prepare_data(const Config& config, const RunDirectory& directory,
   Vocabulary vocabulary = reader.make_vocabulary();
   warn_of_untrained_unknown(config, vocabulary);
   vocabulary.save(directory.vocabulary());
-  const WordClasses classes = make_classes(config, vocabulary);
-  save_classes(directory.classes(), vocabulary, classes);
   TokenFile train = reader.open_training();
+  ThreadPool pool = make_pool(config);
+  const WordClasses classes = make_classes(config, vocabulary, train, pool, stop);
+  save_classes(directory.classes(), vocabulary, classes);
   std::string hash = hash_of(train);
   auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
   auto test = reader.read_if_any("test", config.data.test, vocabulary);
@@ -163,16 +211,18 @@ TrainingData reopen_data(const Config& config, const RunDirectory& directory,
           std::move(valid),      std::move(test),      std::move(hash)};
 }
 
-Vocabulary read_vocabulary(const Config& config, const std::function<bool()>& stop) {
-  return read_text(config, corpus_options(config, false), {}, stop);
+StepShape step_shape(const Config& config) {
+  return {make_shape(config.model, 1, 0).head_dim(), config.train.batch * config.train.bptt};
 }
 
-WordClasses make_classes(const Config& config, const Vocabulary& vocabulary) {
-  const ClassesConfig& settings = config.classes;
-  const int64_t head_dim = make_shape(config.model, vocabulary.size(), 0).head_dim();
-  return make_classes(
-      {settings.method, settings.weight, settings.clusters, settings.shortlist, settings.file}, vocabulary,
-      head_dim, config.train.batch * config.train.bptt);
+TextClasses read_classes(const Config& config, const std::function<bool()>& stop) {
+  const PassingTokens file(config);
+  Vocabulary vocabulary = read_text(config, corpus_options(config, false), file.path(), stop);
+  const TokenFile tokens = file.open();
+  ThreadPool pool = make_pool(config);
+  WordClasses classes = make_classes(config, vocabulary, tokens, pool, stop);
+  const double log_likelihood = class_bigram_likelihood(tokens, vocabulary, classes, pool);
+  return {std::move(vocabulary), std::move(classes), log_likelihood};
 }
 
 }  // namespace hsm

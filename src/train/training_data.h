@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "classes/step_cost.h"
 #include "classes/word_classes.h"
 #include "config/config.h"
 #include "text/batch_source.h"
@@ -36,10 +37,15 @@ TrainingData prepare_data(const Config& config, const RunDirectory& directory,
 TrainingData reopen_data(const Config& config, const RunDirectory& directory,
                          const std::string& expected_hash, const std::function<bool()>& stop);
 
-/// The vocabulary that prepare_data would make, without a token file.
-Vocabulary read_vocabulary(const Config& config, const std::function<bool()>& stop);
+/// How a training step uses the head, for the cost of classes.
+StepShape step_shape(const Config& config);
 
-/// The classes that prepare_data would make.
-WordClasses make_classes(const Config& config, const Vocabulary& vocabulary);
+/// The vocabulary and classes that prepare_data would make, and nothing left on disk.
+struct TextClasses {
+  Vocabulary vocabulary;
+  WordClasses classes;
+  double log_likelihood = 0;  ///< class_bigram_likelihood()
+};
+TextClasses read_classes(const Config& config, const std::function<bool()>& stop);
 
 }  // namespace hsm

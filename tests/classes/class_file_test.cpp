@@ -83,15 +83,15 @@ TEST_F(ClassFile, TheFactoryHonoursSizesWithAFile) {
   ClassOptions options;
   options.method = "file";
   options.file = write("classes", "a 1\nb 2\nc 2\nd 3\n");
-  EXPECT_THAT(make_classes(options, vocabulary_, 8, 8).cluster_of,
+  EXPECT_THAT(make_classes(options, vocabulary_, {8, 8}, {}).cluster_of,
               ElementsAre(kShortlist, 0, 1, 1, 2, kShortlist));
   options.shortlist = 2;  // `</s>` and a
-  EXPECT_THAT(make_classes(options, vocabulary_, 8, 8).cluster_of,
+  EXPECT_THAT(make_classes(options, vocabulary_, {8, 8}, {}).cluster_of,
               ElementsAre(kShortlist, kShortlist, 0, 0, 1, kShortlist));
   options.clusters = 2;
-  EXPECT_EQ(make_classes(options, vocabulary_, 8, 8).clusters, 2);
+  EXPECT_EQ(make_classes(options, vocabulary_, {8, 8}, {}).clusters, 2);
   const auto refusal = [&] {
-    return message_of<UsageError>([&] { make_classes(options, vocabulary_, 8, 8); });
+    return message_of<UsageError>([&] { make_classes(options, vocabulary_, {8, 8}, {}); });
   };
   options.clusters = 3;
   EXPECT_THAT(refusal(), HasSubstr("classes.clusters: 3 given, but " + options.file + " makes 2"));
@@ -106,22 +106,23 @@ TEST_F(ClassFile, TheFactoryHonoursSizesWithAFile) {
 TEST_F(ClassFile, TheFactoryMakesFrequencyBins) {
   const Vocabulary vocabulary = zipf_vocabulary(1'000);
   ClassOptions options;
+  options.method = "frequency";
   options.clusters = 40;
   options.shortlist = 25;
   options.weight = "count";
-  EXPECT_EQ(make_classes(options, vocabulary, 100, 100).cluster_of,
+  EXPECT_EQ(make_classes(options, vocabulary, {100, 100}, {}).cluster_of,
             frequency_classes(vocabulary, BinWeight::count, 25, 40).cluster_of);
   options.weight = "sqrt";
-  EXPECT_EQ(make_classes(options, vocabulary, 100, 100).cluster_of,
+  EXPECT_EQ(make_classes(options, vocabulary, {100, 100}, {}).cluster_of,
             frequency_classes(vocabulary, BinWeight::square_root, 25, 40).cluster_of);
   options.clusters.reset();
   options.shortlist.reset();
-  const WordClasses automatic = make_classes(options, vocabulary, 100, 100);
+  const WordClasses automatic = make_classes(options, vocabulary, {100, 100}, {});
   EXPECT_NO_THROW(make_layout(automatic));
-  EXPECT_EQ(automatic.cluster_of, make_classes(options, vocabulary, 100, 100).cluster_of);
+  EXPECT_EQ(automatic.cluster_of, make_classes(options, vocabulary, {100, 100}, {}).cluster_of);
 
   const auto refusal = [&] {
-    return message_of<UsageError>([&] { make_classes(options, vocabulary, 100, 100); });
+    return message_of<UsageError>([&] { make_classes(options, vocabulary, {100, 100}, {}); });
   };
   options.clusters = 5'000;
   EXPECT_THAT(refusal(), HasSubstr("classes.clusters: 5000 given, expected 1 to"));

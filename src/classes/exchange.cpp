@@ -1,0 +1,265 @@
+#include "classes/exchange.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/size.h"
+#include "classes/bigrams.h"
+#include "classes/class_bigrams.h"
+#include "classes/class_likelihood.h"
+#include "classes/cluster_sizes.h"
+#include "classes/context_reader.h"
+#include "classes/frequency.h"
+#include "classes/rare_words.h"
+#include "classes/word_parts.h"
+
+namespace hsm {
+namespace {
+
+// Words that are looked at together, before any of them moves: few at first, as frequent words change much.
+constexpr int64_t kSmallestBatch = 8;
+constexpr int64_t kLargestBatch = 256;
+constexpr int64_t kBatchGrowth = 16;
+// A round that gains less than this of the log-likelihood of a token is the last.
+constexpr double kLeastGain = 2e-4;
+// A move must gain more than rounding could.
+constexpr double kLeastMove = 1e-6;
+
+/// The words that move, their counts, and the clusters where they are.
+class Exchange {
+ public:
+  Exchange(const WordParts& parts, const NeighbourLists& successors, ClassBigrams& bigrams,
+           ClusterSizes& sizes, ThreadPool& pool)
+      : parts_(parts),
+        successors_(successors),
+        predecessors_(successors.transposed(parts.moving)),
+        bigrams_(bigrams),
+        sizes_(sizes),
+        pool_(pool) {
+    for (int worker = 0; worker < pool.threads(); ++worker) {
+      workers_.push_back({ContextReader(parts.groups()),
+                          {},
+                          bigrams.scratch(),
+                          std::vector<double>(static_cast<size_t>(parts.clusters))});
+    }
+  }
+
+  /// Counts all pairs, with the words in clusters that end with these items.
+  void start(std::span<const int64_t> ends) {
+    cluster_of_.resize(static_cast<size_t>(parts_.moving));
+    size_t item = 0;
+    for (size_t cluster = 0; cluster < ends.size(); ++cluster) {
+      for (; item < static_cast<size_t>(ends[cluster]); ++item) {
+        cluster_of_[item] = static_cast<int32_t>(cluster);
+      }
+    }
+    for (int32_t i = 0; i < parts_.items(); ++i) {
+      const uint32_t tokens = tokens_of(i);
+      bigrams_.add_tokens(group_of(i), tokens);
+      if (i < parts_.moving) sizes_.change(group_of(i), 1, tokens);
+      for (const Neighbour& next : successors_.of(i)) {
+        bigrams_.add_pairs(group_of(i), group_of(next.item), next.count);
+      }
+    }
+  }
+
+  struct Round {
+    int64_t moves = 0;
+    double likelihood = 0;  // gained
+    double worth = 0;       // likelihood and fees
+  };
+
+  /// Lets each word move once. progress(part) may throw.
+  Round run_round(const std::function<void(double)>& progress) {
+    Round round;
+    std::vector<int32_t> best;
+    for (int64_t first = 0; first < parts_.moving;) {
+      progress(static_cast<double>(first) / static_cast<double>(parts_.moving));
+      const int64_t batch =
+          std::min(parts_.moving - first, std::clamp(first / kBatchGrowth, kSmallestBatch, kLargestBatch));
+      best.resize(static_cast<size_t>(batch));
+      pool_.run(batch, [&](int64_t i, int worker) {
+        best[static_cast<size_t>(i)] =
+            best_cluster(static_cast<int32_t>(first + i), workers_[static_cast<size_t>(worker)]);
+      });
+      for (int64_t i = 0; i < batch; ++i) {
+        move(static_cast<int32_t>(first + i), best[static_cast<size_t>(i)], round);
+      }
+      first += batch;
+    }
+    return round;
+  }
+
+  /// By item.
+  [[nodiscard]] std::span<const int32_t> cluster_of() const { return cluster_of_; }
+
+ private:
+  struct Worker {
+    ContextReader reader;
+    WordContext context;
+    ClassBigrams::Scratch scratch;
+    std::vector<double> gain;
+  };
+
+  [[nodiscard]] uint32_t tokens_of(int32_t item) const {
+    uint32_t sum = 0;
+    for (const Neighbour& neighbour : successors_.of(item)) sum += neighbour.count;
+    return sum;
+  }
+
+  [[nodiscard]] int32_t group_of(int32_t item) const {
+    return item < parts_.moving ? cluster_of_[static_cast<size_t>(item)]
+                                : static_cast<int32_t>(parts_.clusters + item - parts_.moving);
+  }
+
+  void read_context(int32_t item, Worker& worker) const {
+    WordContext& context = worker.context;
+    const auto group = [this](int32_t other) { return group_of(other); };
+    worker.reader.read(predecessors_.of(item), item, group, context.before, context.self);
+    worker.reader.read(successors_.of(item), item, group, context.after, context.self);
+    context.total = tokens_of(item);
+  }
+
+  // The cluster that gains most, or the word's own.
+  int32_t best_cluster(int32_t item, Worker& worker) const {
+    const int32_t from = cluster_of_[static_cast<size_t>(item)];
+    if (!sizes_.can_lose(from)) return from;
+    read_context(item, worker);
+    bigrams_.gains(worker.context, from, worker.scratch, worker.gain);
+    sizes_.subtract_fees(worker.context.total, worker.gain);
+    double most = kLeastMove - sizes_.refund(from, worker.context.total);
+    int32_t best = from;
+    for (int32_t c = 0; c < parts_.clusters; ++c) {
+      const double gain = worker.gain[static_cast<size_t>(c)];
+      if (gain > most && c != from && sizes_.has_room(c)) {
+        most = gain;
+        best = c;
+      }
+    }
+    return best;
+  }
+
+  // Moves the word unless others, which have moved since, made it a loss.
+  void move(int32_t item, int32_t to, Round& round) {
+    int32_t& from = cluster_of_[static_cast<size_t>(item)];
+    if (to == from || !sizes_.can_lose(from) || !sizes_.has_room(to)) return;
+    Worker& worker = workers_.front();
+    read_context(item, worker);
+    const WordContext& context = worker.context;
+    const double gain = bigrams_.gain(context, from, to);
+    const double worth = gain + sizes_.refund(from, context.total) - sizes_.entry_fee(to, context.total);
+    if (worth <= kLeastMove) return;
+    bigrams_.remove(from, context);
+    bigrams_.add(to, context);
+    sizes_.change(from, -1, -int64_t{context.total});
+    sizes_.change(to, 1, context.total);
+    from = to;
+    ++round.moves;
+    round.likelihood += gain;
+    round.worth += worth;
+  }
+
+  const WordParts& parts_;
+  const NeighbourLists& successors_;
+  NeighbourLists predecessors_;
+  ClassBigrams& bigrams_;
+  ClusterSizes& sizes_;
+  ThreadPool& pool_;
+  std::vector<int32_t> cluster_of_;
+  std::vector<Worker> workers_;
+};
+
+void check_sizes(const RankedWords& words, int64_t first, const Vocabulary& vocabulary,
+                 const ExchangeOptions& options) {
+  const int64_t clustered = words.size() - first;
+  check_class_sizes(vocabulary, options.shortlist, options.clusters, clustered);
+  const int64_t fewest = (clustered + options.clusters - 1) / options.clusters;
+  if (options.limits.largest > 0 && options.limits.largest < fewest) {
+    throw UsageError("classes.largest: " + std::to_string(options.limits.largest) +
+                     " given, expected at least " + std::to_string(fewest) + " for " +
+                     format_count(clustered) + " words in " + format_count(options.clusters) + " clusters");
+  }
+}
+
+// Where each exchanged cluster ends, to begin with: bins of equal sums of square roots of counts.
+std::vector<int64_t> starting_bins(const RankedWords& words, int64_t first, const WordParts& parts,
+                                   const ExchangeOptions& options) {
+  const int64_t most = options.limits.largest > 0 ? options.limits.largest : parts.moving;
+  std::vector<int64_t> ends = words.cut(first, first + parts.moving, parts.clusters, most);
+  for (int64_t& end : ends) end -= first;
+  return ends;
+}
+
+// Fills in the groups of words on the shortlist; rare words have none yet.
+void add_fixed_groups(const WordParts& parts, std::span<int32_t> group_of) {
+  for (size_t id = 0; id < group_of.size(); ++id) {
+    if (parts.item_of[id] >= parts.moving) {
+      group_of[id] = static_cast<int32_t>(parts.clusters + parts.item_of[id] - parts.moving);
+    }
+  }
+  for (const int32_t id : parts.rare_ids) group_of[static_cast<size_t>(id)] = -1;
+}
+
+// Clusters in order of their most frequent word; fixed groups are the shortlist.
+WordClasses number_clusters(std::vector<int32_t> group_of, int64_t clusters) {
+  std::vector<int32_t> number(static_cast<size_t>(clusters), -1);
+  int32_t next = 0;
+  for (int32_t& group : group_of) {
+    if (group < 0 || group >= clusters) {
+      group = kShortlist;
+      continue;
+    }
+    int32_t& given = number[static_cast<size_t>(group)];
+    if (given < 0) given = next++;
+    group = given;
+  }
+  return {std::move(group_of), next};
+}
+
+}  // namespace
+
+WordClasses exchange_classes(const TokenFile& tokens, const Vocabulary& vocabulary,
+                             const ExchangeOptions& options, ThreadPool& pool, const ExchangeReport& report) {
+  const RankedWords words(vocabulary, BinWeight::square_root);
+  const int64_t first = words.first_binned(options.shortlist);
+  check_sizes(words, first, vocabulary, options);
+  const WordParts parts = part_words(vocabulary, words, first, options.clusters, options.exchanged);
+  const SampledTokens sample(tokens);
+  ClassBigrams bigrams(parts.clusters, parts.groups());
+  ClusterSizes sizes(parts.clusters, options.limits, sample.size());
+  std::vector<int32_t> group_of(static_cast<size_t>(vocabulary.size()), -1);
+  int64_t rounds = 0;
+  {
+    const NeighbourLists successors =
+        count_successors(sample, parts.item_of, parts.items(), pool, [&] { report({}); });
+    Exchange exchange(parts, successors, bigrams, sizes, pool);
+    exchange.start(starting_bins(words, first, parts, options));
+    const auto all = static_cast<double>(std::max<int64_t>(1, sample.size()));
+    double likelihood = bigrams.likelihood() + words_likelihood(vocabulary, sample.size());
+    while (rounds < options.rounds) {
+      ++rounds;
+      const Exchange::Round round = exchange.run_round([&](double part) {
+        report({ExchangeStage::exchanging, rounds, part});
+      });
+      likelihood += round.likelihood;
+      report({ExchangeStage::exchanging, rounds, 1, true, likelihood / all, round.moves});
+      if (round.worth < kLeastGain * all) break;
+    }
+    for (size_t item = 0; item < parts.moving_ids.size(); ++item) {
+      group_of[static_cast<size_t>(parts.moving_ids[item])] = exchange.cluster_of()[item];
+    }
+  }
+  if (!parts.rare_ids.empty()) {
+    add_fixed_groups(parts, group_of);
+    place_rare_words(tokens, vocabulary, parts.rare_ids, group_of, bigrams, sizes, sample.size(), pool,
+                     [&](double part) {
+                       report({ExchangeStage::placing, 0, part});
+                     });
+  }
+  return number_clusters(std::move(group_of), options.clusters);
+}
+
+}  // namespace hsm
