@@ -1,7 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 namespace hsm {
 
@@ -12,7 +12,7 @@ double portable_log(double x);
 /// f(n) = n · ln n for counts, f(0) = 0. Small counts come from a table.
 class NLogN {
  public:
-  NLogN();
+  NLogN() : table_(table()) {}
 
   [[nodiscard]] double operator()(uint32_t n) const {
     return n < table_.size() ? table_[n] : static_cast<double>(n) * portable_log(static_cast<double>(n));
@@ -24,7 +24,10 @@ class NLogN {
 
  private:
   static constexpr size_t kTabled = size_t{1} << 16;  // doubles: half of a usual second-level cache
-  std::vector<double> table_;
+
+  static std::span<const double> table();
+
+  std::span<const double> table_;
 };
 
 }  // namespace hsm

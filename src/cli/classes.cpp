@@ -100,7 +100,7 @@ ExitCode run_classes(const Options& options) {
   options.runtime.apply(config.runtime);
   const auto [vocabulary, classes, log_likelihood] = read_classes(config, [] { return false; });
   const ClassSummary summary = summarise_classes(make_layout(classes), vocabulary);
-  const StepShape step = step_shape(config);
+  const StepShape step = step_shape(config, vocabulary);
   const Worth worth{log_likelihood,
                     expected_step_cost(step, vocabulary, classes) / static_cast<double>(step.tokens)};
   if (!options.output.empty() && options.output != "-") {

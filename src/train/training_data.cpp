@@ -137,7 +137,7 @@ ThreadPool make_pool(const Config& config) {
 WordClasses make_classes(const Config& config, const Vocabulary& vocabulary, const TokenFile& train,
                          ThreadPool& pool, const std::function<bool()>& stop) {
   ClassReport report(stop);
-  return make_classes(class_options(config), vocabulary, step_shape(config),
+  return make_classes(class_options(config), vocabulary, step_shape(config, vocabulary),
                       {&train, &pool, report.report()});
 }
 
@@ -211,8 +211,8 @@ TrainingData reopen_data(const Config& config, const RunDirectory& directory,
           std::move(valid),      std::move(test),      std::move(hash)};
 }
 
-StepShape step_shape(const Config& config) {
-  return {make_shape(config.model, 1, 0).head_dim(), config.train.batch * config.train.bptt};
+StepShape step_shape(const Config& config, const Vocabulary& vocabulary) {
+  return {make_shape(config.model, vocabulary.size(), 0).head_dim(), config.train.batch * config.train.bptt};
 }
 
 TextClasses read_classes(const Config& config, const std::function<bool()>& stop) {

@@ -38,7 +38,7 @@ TrainingData reopen_data(const Config& config, const RunDirectory& directory,
                          const std::string& expected_hash, const std::function<bool()>& stop);
 
 /// How a training step uses the head, for the cost of classes.
-StepShape step_shape(const Config& config);
+StepShape step_shape(const Config& config, const Vocabulary& vocabulary);
 
 /// The vocabulary and classes that prepare_data would make, and nothing left on disk.
 struct TextClasses {

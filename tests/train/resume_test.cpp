@@ -148,6 +148,24 @@ TEST(Resume, StopsWithinTheReadingOfTheText) {
   EXPECT_EQ(run.train(true), Outcome::finished);
 }
 
+TEST(Resume, StopsWithinTheClustering) {
+  TinyRun run;
+  run.config.classes.method = "exchange";
+  run.train();
+  const std::string expected = run.result();
+  const std::string classes = read_file(run.path() / "classes.txt");
+  // Reading asks once or so, and clustering after that.
+  for (const int64_t ask : {4, 9}) {
+    std::filesystem::remove_all(run.path());
+    EXPECT_EQ(run.train_until(ask), Outcome::stopped);
+    EXPECT_FALSE(std::filesystem::exists(run.path() / "classes.txt")) << "not yet asked while clustering";
+  }
+  run.config.runtime.threads = 3;
+  EXPECT_EQ(run.train(true), Outcome::finished);
+  EXPECT_EQ(read_file(run.path() / "classes.txt"), classes);
+  EXPECT_EQ(run.result(), expected);
+}
+
 TEST(Resume, LeavesAFinishedRunAlone) {
   TinyRun run;
   run.train();

@@ -27,6 +27,7 @@ class TinyRun {
     config.data.train = {text("train").string()};
     config.data.valid = {text("valid").string()};
     config.data.test = {text("test").string()};
+    config.classes.method = "frequency";  // so that requests to stop come from reading and from steps alone
     config.classes.clusters = 4;
     config.classes.shortlist = 3;
     config.model.layers = 1;
