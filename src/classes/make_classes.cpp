@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kLargestOfMean = 4;
 // A nanosecond more a token is worth it where the class bigram model's log-likelihood of a token rises by
 // this.
-constexpr double kPrice = 1e-5;
+constexpr double kPrice = 1e-6;
 
 int64_t mean_words(const Vocabulary& vocabulary, const ClassSizes& sizes) {
   const int64_t clustered = std::max<int64_t>(1, vocabulary.size() - sizes.shortlist);
