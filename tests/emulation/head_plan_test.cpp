@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/device/head_memory.h"
 #include "kernels/device/head_shapes.h"
 
 namespace hsm::kernels::device {
@@ -29,11 +30,22 @@ int64_t limit(const HeadSizes& sizes) {
 TEST(HeadPlan, KeepsToItsMemoryAtTheHeadlineSize) {
   const HeadSizes sizes = uniform_sizes(12800, 51200, 1000, 512, 512);
   const HeadPlan plan = plan_head(sizes, tiles_of<Shapes::Root, Shapes::Leaf, Shapes::Backward>());
-  RecordProperty("bytes", std::to_string(plan.extra_bytes(4)));
   EXPECT_EQ(plan.extra_bytes(4), 15881800);
   EXPECT_LE(plan.extra_bytes(4), limit(sizes));
   // The tensor of the padded gather formulation, for scale: N · D · largest cluster values.
   EXPECT_GT(12800LL * 512 * 100 * 4, 165 * plan.extra_bytes(4));
+}
+
+// What is really cut out of the scratch: the same, with the list of the compact gradient's rows, and
+// alignment.
+TEST(HeadPlan, SaysWhatThePassAllocates) {
+  const HeadSizes sizes = uniform_sizes(12800, 51200, 1000, 512, 512);
+  const HeadPlan plan = plan_head(sizes, tiles_of<Shapes::Root, Shapes::Leaf, Shapes::Backward>());
+  const int64_t allocated = head_memory<Bf16>(plan, nullptr).bytes;
+  const int64_t rows = 4 * plan.most_gradient_rows() + 8;
+  EXPECT_GE(allocated, plan.extra_bytes(4) + rows);
+  EXPECT_LE(allocated, plan.extra_bytes(4) + rows + 15 * 256);
+  EXPECT_LE(allocated, limit(sizes));
 }
 
 TEST(HeadPlan, KeepsToItsMemoryAtManySizes) {

@@ -31,12 +31,12 @@ HeadMemory<P> head_memory(const HeadPlan& plan, void* scratch) {
                           &state.leaf_log_sum, &state.loss}) {
     cut(*per_token, plan.sizes.tokens);
   }
-  cut(state.counts, plan.counts());
   for (auto* prefix :
        {&state.token_start, &state.row_start, &state.leaf_start, &state.tile_start, &state.weight_start}) {
     cut(*prefix, plan.prefix());
   }
   cut(state.workspace, plan.workspace());
+  state.counts = {reinterpret_cast<int32_t*>(state.workspace.p), plan.counts()};
   cut(memory.word_rows, plan.most_gradient_rows());
   cut(memory.word_row_count, 1);
   return memory;
