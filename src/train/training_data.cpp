@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/available_threads.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/size.h"
