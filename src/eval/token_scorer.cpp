@@ -27,6 +27,8 @@ struct TokenScorer::Worker {
   std::vector<float> state;
   std::vector<float> run_scratch;
   std::vector<int32_t> inputs;
+  std::vector<float> products;
+  WordProducts::Scratch product_scratch;
 
   void score_block() {
     block.plan();
@@ -39,6 +41,7 @@ TokenScorer::TokenScorer(const InferenceModel& model, int32_t end_of_sentence, T
     : model_(&model),
       pool_(&pool),
       end_of_sentence_(end_of_sentence),
+      word_products_(model),
       head_scratch_(static_cast<size_t>(pool.threads())),
       workers_(static_cast<size_t>(pool.threads())) {}
 
@@ -73,6 +76,8 @@ void TokenScorer::prepare_stream() {
 void TokenScorer::score_stream(std::span<const int32_t> words, StreamState& state,
                                std::span<TokenScore> scores) {
   prepare_stream();
+  word_products_.learn(std::span(&state.last, 1), *pool_);
+  word_products_.learn(words, *pool_);
   const auto layers = static_cast<int64_t>(run_scratch_.size());
   const int64_t capacity = chunks_.front().block.capacity();
   const auto count = static_cast<int64_t>(words.size());
@@ -115,13 +120,21 @@ void TokenScorer::run_layer(size_t layer, Chunk& chunk, float* state) {
   const int64_t input = shape.layer_input(layer);
   const int64_t hidden = shape.hidden[layer];
   const auto rows = static_cast<int64_t>(chunk.inputs.size());
-  if (layer == 0) model_->embed(chunk.inputs, chunk.activations.data());
   const bool last = layer + 1 == shape.hidden.size();
   float* output = last && !shape.has_projection() ? chunk.block.input(0) : chunk.outputs.data();
   for (int64_t first = 0; first < rows; first += kRunSteps) {
     const int64_t steps = std::min(kRunSteps, rows - first);
-    model_->run_layer(layer, chunk.activations.data() + first * input, steps, 1, state,
-                      output + first * hidden, run_scratch_[layer].data());
+    float* scratch = run_scratch_[layer].data();
+    if (layer == 0) {
+      float* products = reserve(products_, kRunSteps * model_->product_width());
+      word_products_.fill(
+          std::span(chunk.inputs).subspan(static_cast<size_t>(first), static_cast<size_t>(steps)), products,
+          product_scratch_);
+      model_->run_first_layer(products, steps, 1, state, output + first * hidden, scratch);
+    } else {
+      model_->run_layer(layer, chunk.activations.data() + first * input, steps, 1, state,
+                        output + first * hidden, scratch);
+    }
   }
   if (last && shape.has_projection()) model_->project(output, rows, chunk.block.input(0));
   chunk.activations.swap(chunk.outputs);
@@ -144,6 +157,8 @@ void TokenScorer::score_sentences(std::span<const int32_t> words, std::span<cons
   std::stable_sort(sentences.begin(), sentences.end(),
                    [](const Sentence& a, const Sentence& b) { return a.length > b.length; });
   const auto count = static_cast<int64_t>(sentences.size());
+  word_products_.learn(std::span(&end_of_sentence_, 1), *pool_);
+  word_products_.learn(words, *pool_);
   const int64_t share = (count + pool_->threads() - 1) / pool_->threads();
   const int64_t streams = std::clamp<int64_t>(share, 1, kGroupStreams);
   pool_->run((count + streams - 1) / streams, [&](int64_t group, int thread) {
@@ -173,8 +188,10 @@ void TokenScorer::score_group(std::span<const Sentence> group, std::span<const i
       }
     }
     float* scratch = reserve(worker.run_scratch, model_->run_scratch(steps, active));
-    model_->run(worker.inputs, steps, active, worker.state.data(), worker.block.input(worker.block.size()),
-                scratch);
+    float* products = reserve(worker.products, steps * active * model_->product_width());
+    word_products_.fill(worker.inputs, products, worker.product_scratch);
+    model_->run_products(products, steps, active, worker.state.data(),
+                         worker.block.input(worker.block.size()), scratch);
     for (int64_t t = step; t < step + steps; ++t) {
       for (int64_t stream = 0; stream < active; ++stream) {
         const auto place = static_cast<size_t>(group[static_cast<size_t>(stream)].first + t);

@@ -7,6 +7,7 @@
 #include "base/thread_pool.h"
 #include "eval/head_block.h"
 #include "eval/token_score.h"
+#include "eval/word_products.h"
 #include "model/inference_model.h"
 
 namespace hsm {
@@ -66,6 +67,9 @@ class TokenScorer {
   const InferenceModel* model_;
   ThreadPool* pool_;
   int32_t end_of_sentence_;
+  WordProducts word_products_;
+  WordProducts::Scratch product_scratch_;         // of the first layer at work on a stream
+  std::vector<float> products_;                   // and its input products
   std::vector<Chunk> chunks_;                     // one a layer, one for the head; made when first used
   std::vector<std::vector<float>> run_scratch_;   // one a layer
   std::vector<HeadBlock::Scratch> head_scratch_;  // one a thread

@@ -82,10 +82,12 @@ struct InferenceModel::Packed {
   int64_t activation_width = 0;  ///< of the widest input of a layer or of the projection
   int64_t gate_width = 0;        ///< of the widest layer
 
-  /// `input` [steps · streams, layer.input] may be the same memory as `output` [steps · streams,
+  /// Input products [rows, layer.gate_width] of `input` [rows, layer.input].
+  static void multiply_input(const Layer& layer, int64_t rows, const float* input, float* products);
+  /// The steps of a layer from its input products, which are used up, to `output` [steps · streams,
   /// layer.hidden].
-  void run_layer(const Layer& layer, int64_t steps, int64_t streams, float* state, const float* input,
-                 float* output, float* gates, float* from_hidden) const;
+  void run_steps(const Layer& layer, int64_t steps, int64_t streams, float* state, float* products,
+                 float* output, float* from_hidden) const;
   void gather_embeddings(std::span<const int32_t> tokens, float* rows) const;
   void pack(const WeightView& weights);
   void pack_root(const float* cluster, const float* cluster_bias);
@@ -143,14 +145,17 @@ void InferenceModel::Packed::gather_embeddings(std::span<const int32_t> tokens, 
   }
 }
 
-void InferenceModel::Packed::run_layer(const Layer& layer, int64_t steps, int64_t streams, float* state,
-                                       const float* input, float* output, float* gates,
-                                       float* from_hidden) const {
+void InferenceModel::Packed::multiply_input(const Layer& layer, int64_t rows, const float* input,
+                                            float* products) {
+  kernels::gemm_packed(rows, input, layer.input, layer.input_weights, layer.input_bias.data(), false,
+                       products, layer.gate_width);
+}
+
+void InferenceModel::Packed::run_steps(const Layer& layer, int64_t steps, int64_t streams, float* state,
+                                       float* gates, float* output, float* from_hidden) const {
   const int64_t width = layer.gate_width;
   const int64_t state_size = shape.state_size();
   float* hidden_state = state + layer.state_offset;
-  kernels::gemm_packed(steps * streams, input, layer.input, layer.input_weights, layer.input_bias.data(),
-                       false, gates, width);
   for (int64_t step = 0; step < steps; ++step) {
     if (layer.cell == Cell::gru) {
       kernels::gemm_packed(streams, hidden_state, state_size, layer.recurrent_weights,
@@ -211,13 +216,41 @@ void InferenceModel::run(std::span<const int32_t> tokens, int64_t steps, int64_t
     throw std::invalid_argument("InferenceModel::run: expected steps · streams tokens");
   }
   if (rows == 0) return;
+  float* products = scratch + rows * packed_->activation_width;
+  embed(tokens, scratch);
+  Packed::multiply_input(packed_->layers.front(), rows, scratch, products);
+  run_products(products, steps, streams, state, output, scratch);
+}
+
+int64_t InferenceModel::product_width() const noexcept {
+  return packed_->layers.front().gate_width;
+}
+
+void InferenceModel::input_products(std::span<const int32_t> tokens, float* products, float* scratch) const {
+  embed(tokens, scratch);
+  Packed::multiply_input(packed_->layers.front(), static_cast<int64_t>(tokens.size()), scratch, products);
+}
+
+void InferenceModel::run_first_layer(float* products, int64_t steps, int64_t streams, float* state,
+                                     float* output, float* scratch) const {
+  packed_->run_steps(packed_->layers.front(), steps, streams, state, products, output, scratch);
+}
+
+void InferenceModel::run_products(float* products, int64_t steps, int64_t streams, float* state,
+                                  float* output, float* scratch) const {
+  const int64_t rows = steps * streams;
   float* activations = scratch;
   float* layer_scratch = activations + rows * packed_->activation_width;
-  embed(tokens, activations);
   for (size_t layer = 0; layer < packed_->layers.size(); ++layer) {
     // A layer's input is used up by its input product, so its output takes that place.
     const bool to_head = layer + 1 == packed_->layers.size() && !packed_->shape.has_projection();
-    run_layer(layer, activations, steps, streams, state, to_head ? output : activations, layer_scratch);
+    float* layer_output = to_head ? output : activations;
+    if (layer == 0) {
+      run_first_layer(products, steps, streams, state, layer_output,
+                      layer_scratch + rows * packed_->gate_width);
+    } else {
+      run_layer(layer, activations, steps, streams, state, layer_output, layer_scratch);
+    }
   }
   if (packed_->shape.has_projection()) project(activations, rows, output);
 }
@@ -228,8 +261,10 @@ void InferenceModel::embed(std::span<const int32_t> tokens, float* output) const
 
 void InferenceModel::run_layer(size_t layer, const float* input, int64_t steps, int64_t streams, float* state,
                                float* output, float* scratch) const {
-  float* from_hidden = scratch + steps * streams * packed_->gate_width;
-  packed_->run_layer(packed_->layers[layer], steps, streams, state, input, output, scratch, from_hidden);
+  const Layer& own = packed_->layers[layer];
+  Packed::multiply_input(own, steps * streams, input, scratch);
+  packed_->run_steps(own, steps, streams, state, scratch, output,
+                     scratch + steps * streams * packed_->gate_width);
 }
 
 void InferenceModel::project(const float* input, int64_t rows, float* output) const {

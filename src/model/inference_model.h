@@ -52,6 +52,17 @@ class InferenceModel {
                  float* output, float* scratch) const;
   void project(const float* input, int64_t rows, float* output) const;
 
+  /// The first layer's input products, [tokens, product_width], biases included: each is a function of its
+  /// token alone, so a caller may keep those of frequent words. `scratch`: embedding floats a token.
+  void input_products(std::span<const int32_t> tokens, float* products, float* scratch) const;
+  [[nodiscard]] int64_t product_width() const noexcept;
+  /// run(), and run_layer() of the first layer, from input products [steps, streams, product_width], which
+  /// they use up. Same bits, same scratch.
+  void run_products(float* products, int64_t steps, int64_t streams, float* state, float* output,
+                    float* scratch) const;
+  void run_first_layer(float* products, int64_t steps, int64_t streams, float* state, float* output,
+                       float* scratch) const;
+
   /// Log-probabilities at the root, [rows, shortlist + clusters], of head inputs [rows, head_dim].
   void root_log_probs(const float* head_input, int64_t rows, float* log_probs) const;
   /// Log-probabilities within `cluster`, each ≤ 0, [rows, size of the cluster], of head inputs given by
