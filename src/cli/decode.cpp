@@ -54,7 +54,8 @@ Input open_input(const DecodeOptions& options, const SavedModel& saved) {
                     *options.candidates);
   }
   if (!options.prompts.empty())
-    return {std::make_unique<PromptList>(options.prompts, text, saved.vocabulary), nullptr, "", "--prompt"};
+    return {std::make_unique<PromptList>(options.prompts, text, saved.vocabulary, options.bad_lines), nullptr,
+            "", "--prompt"};
   if (options.input == "-" && ::isatty(STDIN_FILENO) != 0) {
     spdlog::info("reading prompts, one a line; an empty one starts from nothing; end with Ctrl-D");
   }

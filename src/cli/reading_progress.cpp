@@ -20,7 +20,7 @@ void ReadingProgress::start(const std::string& path) {
 
 void ReadingProgress::draw(const LineReader& reader) {
   if (!shown_ || total_ == 0 || !line_.active() || !line_.due()) return;
-  const double fraction = static_cast<double>(reader.bytes_read()) / static_cast<double>(total_);
+  const double fraction = static_cast<double>(reader.bytes_passed()) / static_cast<double>(total_);
   line_.draw(fraction, reader.name(), format_count(reader.line_number()) + " lines");
 }
 

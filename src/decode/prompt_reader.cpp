@@ -31,14 +31,14 @@ PromptFeed::Status PromptReader::take(Prompt& prompt, bool wait) {
 }
 
 PromptList::PromptList(std::vector<std::string> texts, const TextOptions& options,
-                       const Vocabulary& vocabulary)
-    : texts_(std::move(texts)), options_(options), vocabulary_(&vocabulary) {}
+                       const Vocabulary& vocabulary, BadLines bad_lines)
+    : texts_(std::move(texts)), options_(options), vocabulary_(&vocabulary), bad_lines_(bad_lines) {}
 
 PromptFeed::Status PromptList::take(Prompt& prompt, bool /*wait*/) {
   if (next_ == texts_.size()) return Status::end;
   prompt.number = static_cast<int64_t>(next_);
   prompt.text = texts_[next_++];
-  split_prompt(prompt, options_, *vocabulary_, "prompt");
+  take_line(prompt, bad_lines_, [&] { split_prompt(prompt, options_, *vocabulary_, "prompt"); });
   return Status::ready;
 }
 

@@ -51,8 +51,9 @@ class PromptReader : public PromptFeed {
 /// Prompts given as text, such as on the command line.
 class PromptList : public PromptFeed {
  public:
-  /// take() throws DataError, with the number of the text as its line, when one is not well-formed.
-  PromptList(std::vector<std::string> texts, const TextOptions& options, const Vocabulary& vocabulary);
+  /// A text that is not well-formed is a bad line, with its number among the texts.
+  PromptList(std::vector<std::string> texts, const TextOptions& options, const Vocabulary& vocabulary,
+             BadLines bad_lines = BadLines::error);
 
   Status take(Prompt& prompt, bool wait) override;
 
@@ -60,6 +61,7 @@ class PromptList : public PromptFeed {
   std::vector<std::string> texts_;
   TextOptions options_;
   const Vocabulary* vocabulary_;
+  BadLines bad_lines_;
   size_t next_ = 0;
 };
 

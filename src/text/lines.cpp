@@ -37,6 +37,7 @@ struct LineReader::State {
   bool refill() {
     begin = end = 0;
     if (!at_end) end = source.read({buffer.get(), kBufferBytes});
+    unpacked += end;
     at_end = end == 0;
     return !at_end;
   }
@@ -65,6 +66,7 @@ struct LineReader::State {
   std::unique_ptr<char[]> buffer;  // unpacked bytes, not yet handed on: [begin, end)
   size_t begin = 0;
   size_t end = 0;
+  uint64_t unpacked = 0;  // bytes that have been in the buffer
   bool at_end = false;
   int64_t line_number = 0;
   bool in_line = false;  // a line has begun and is not complete
@@ -99,6 +101,13 @@ const std::string& LineReader::name() const noexcept {
 }
 uint64_t LineReader::bytes_read() const noexcept {
   return state_->source.bytes_read();
+}
+
+uint64_t LineReader::bytes_passed() const noexcept {
+  if (state_->unpacked == 0) return 0;
+  const auto ahead = static_cast<double>(state_->end - state_->begin);
+  const double share = 1 - ahead / static_cast<double>(state_->unpacked);
+  return static_cast<uint64_t>(share * static_cast<double>(bytes_read()));
 }
 
 }  // namespace hsm

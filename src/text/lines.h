@@ -29,6 +29,8 @@ class LineReader {
   [[nodiscard]] const std::string& name() const noexcept;  ///< for messages: the path, or "standard input"
   /// Bytes taken from the file so far, before unpacking.
   [[nodiscard]] uint64_t bytes_read() const noexcept;
+  /// As bytes_read, without the share that was read ahead: what the lines returned so far took.
+  [[nodiscard]] uint64_t bytes_passed() const noexcept;
 
  private:
   struct State;

@@ -67,6 +67,21 @@ TEST_F(PromptReading, NamesTheLineOfAnError) {
   }
 }
 
+TEST_F(PromptReading, ReportsABadPromptAndGoesOn) {
+  write("the\nthe </s> cat\ncat\n");
+  PromptReader reader(path_, {}, vocabulary_, BadLines::report);
+  PromptList list({"the", "the </s> cat", "cat"}, {}, vocabulary_, BadLines::report);
+  for (PromptFeed* feed : {static_cast<PromptFeed*>(&reader), static_cast<PromptFeed*>(&list)}) {
+    Prompt prompt;
+    for (const bool bad : {false, true, false}) {
+      ASSERT_EQ(feed->take(prompt, true), PromptFeed::Status::ready);
+      EXPECT_EQ(prompt.error.empty(), !bad);
+    }
+    EXPECT_EQ(prompt.tokens, (std::vector<int32_t>{id("cat")}));
+    EXPECT_EQ(feed->take(prompt, true), PromptFeed::Status::end);
+  }
+}
+
 TEST_F(PromptReading, TakesPromptsFromTheCommandLine) {
   PromptList list({"the cat", "dog"}, {}, vocabulary_);
   Prompt prompt;

@@ -85,6 +85,21 @@ TEST_F(Lines, BigTextsAndHugeLinesComeThroughWhole) {
   EXPECT_EQ(read_lines(write("zst", zstd(text))), expected);
 }
 
+TEST_F(Lines, TellsHowMuchOfTheFileTheLinesTook) {
+  std::string text;
+  for (int line = 0; line < 100; ++line) text += "a line of text\n";
+  for (const std::string& packed : {text, gzip(text)}) {
+    LineReader reader(write("text", packed));
+    EXPECT_EQ(reader.bytes_passed(), 0);
+    std::string line;
+    for (int read = 0; read < 25; ++read) reader.next(line);
+    EXPECT_NEAR(static_cast<double>(reader.bytes_passed()), 0.25 * static_cast<double>(packed.size()), 2);
+    while (reader.next(line)) {
+    }
+    EXPECT_EQ(reader.bytes_passed(), packed.size());
+  }
+}
+
 TEST_F(Lines, PartsOfALineEndAtWhiteSpaceAndAreSmall) {
   const CounterRandom random(1, Purpose::shuffle);
   std::string text = "short line\r\n\n";
