@@ -9,4 +9,7 @@ install(TARGETS hsm RUNTIME_DEPENDENCY_SET hsm_libraries RUNTIME DESTINATION bin
 install(RUNTIME_DEPENDENCY_SET hsm_libraries
   PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|mvec|dl|rt|pthread|resolv|util)\\.so"
   LIBRARY DESTINATION lib/hsm)
+if(TARGET hsm_cuda)
+  install(TARGETS hsm_cuda LIBRARY DESTINATION lib/hsm)  # finds LibTorch where it was when this was built
+endif()
 install(DIRECTORY configs/ DESTINATION share/hsm/configs FILES_MATCHING PATTERN "*.json")

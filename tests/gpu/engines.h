@@ -2,6 +2,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,9 @@ StepOptions engine_step(const Batch& batch, int64_t number);
 void drop_everywhere(Config& config);
 
 std::unique_ptr<TrainingEngine> cpu_engine(const Config& config, ThreadPool& pool);
-/// The device's engine in host memory, with the device's kernels run there.
+/// The GPU that HSM_TEST_DEVICE ("cuda", "cuda:N") in the environment asks for: scripts/gpu-check sets it.
+std::optional<int> test_device();
+/// The device's engine on that GPU, else in host memory, with the device's kernels run there.
 std::unique_ptr<TrainingEngine> device_engine(const Config& config, ThreadPool& pool);
 
 StepResult train_step(TrainingEngine& engine, int64_t number);

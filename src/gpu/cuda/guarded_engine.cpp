@@ -1,10 +1,13 @@
 #include "gpu/cuda/guarded_engine.h"
 
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -42,6 +45,21 @@ auto translated(const GpuOptions& options, Function function) {
   }
 }
 
+/// Makes LibTorch refuse to wait for the device, for a scope: HSM_CUDA_NO_WAIT=1, in tests.
+class NoWaiting {
+ public:
+  NoWaiting() {
+    const char* value = std::getenv("HSM_CUDA_NO_WAIT");
+    if (value != nullptr && std::string_view(value) == "1") set(c10::cuda::SyncDebugMode::L_ERROR);
+  }
+  ~NoWaiting() { set(c10::cuda::SyncDebugMode::L_DISABLED); }
+  NoWaiting(const NoWaiting&) = delete;
+  NoWaiting& operator=(const NoWaiting&) = delete;
+
+ private:
+  static void set(c10::cuda::SyncDebugMode mode) { c10::cuda::warning_state().set_sync_debug_mode(mode); }
+};
+
 class GuardedEngine final : public TrainingEngine {
  public:
   GuardedEngine(std::unique_ptr<TrainingEngine> engine, const GpuOptions& options)
@@ -52,6 +70,7 @@ class GuardedEngine final : public TrainingEngine {
   [[nodiscard]] int64_t lookahead() const noexcept override { return engine_->lookahead(); }
   [[nodiscard]] int64_t pending() const noexcept override { return engine_->pending(); }
   void begin_step(const Batch& batch, const StepOptions& options) override {
+    const NoWaiting during_the_step;
     translated(options_, [&] { engine_->begin_step(batch, options); });
   }
   StepResult finish_step() override {
