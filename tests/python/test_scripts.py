@@ -1,4 +1,4 @@
-"""The shell scripts as a newcomer's machine makes them behave: packages missing, no root, no network."""
+"""The scripts as a newcomer's machine makes them behave: packages missing, no root, no network."""
 
 import collections
 import os
@@ -105,9 +105,27 @@ class Options(unittest.TestCase):
                 self.assertIn(f"usage: scripts/{script.name}", result.stdout)
 
     def test_setup_refuses_unknown_options(self):
-        result = subprocess.run([SCRIPTS / "setup", "--gpu"], capture_output=True, text=True)
+        result = subprocess.run([SCRIPTS / "setup", "--tpu"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("unknown option --gpu", result.stderr)
+        self.assertIn("unknown option --tpu", result.stderr)
+
+
+class GpuCheck(unittest.TestCase):
+    def test_the_pack_holds_source_and_libraries_and_is_small(self):
+        if subprocess.run(["git", "-C", SOURCE, "rev-parse"], capture_output=True).returncode != 0:
+            self.skipTest("the source is not a git checkout")
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name) / "pack"
+            result = subprocess.run([SCRIPTS / "gpu-check", "--pack", folder], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for path in ("CMakeLists.txt", "scripts/gpu-check", "src/main.cpp", "COMMIT", "third_party/include/zlib.h",
+                         "third_party/include/CLI/CLI.hpp", "third_party/lib/libzstd.a",
+                         "third_party/googletest/CMakeLists.txt"):
+                self.assertTrue((folder / path).exists(), path)
+            self.assertLess(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()), 64e6)
+            again = subprocess.run([SCRIPTS / "gpu-check", "--pack", folder], capture_output=True, text=True)
+            self.assertEqual(again.returncode, 1)
+            self.assertIn("is not empty", again.stderr)
 
 
 class KingJamesCorpus(unittest.TestCase):
