@@ -12,6 +12,7 @@
 #include "cli/score_nbest.h"
 #include "eval/line_scorer.h"
 #include "eval/score_report.h"
+#include "gpu/scoring_device.h"
 #include "model/model_directory.h"
 #include "text/lines.h"
 
@@ -82,10 +83,10 @@ CorpusScore score_file(const std::string& path, LineScorer& scorer, const ScoreR
 }
 
 ExitCode run_score(const Options& options) {
-  if (options.runtime.device.value_or("auto").starts_with("cuda")) {
-    throw UsageError("--device " + *options.runtime.device + ": scoring runs on the CPU");
-  }
   if (!options.nbest.format.empty()) {
+    if (options.runtime.device.value_or("auto").starts_with("cuda")) {
+      throw UsageError("--device " + *options.runtime.device + ": lists are rescored on the CPU");
+    }
     return run_score_nbest(
         {options.model, options.runtime, options.files, options.format, options.output, options.bad_lines},
         options.nbest);
@@ -95,15 +96,15 @@ ExitCode run_score(const Options& options) {
   const std::vector<std::string> files =
       options.files.empty() ? std::vector<std::string>{"-"} : expand_paths(options.files);
   const SavedModel saved = open_model(options.model.directory());
-  const InferenceModel model(saved.shape, saved.layout, saved.weight_view());
   ThreadPool pool(options.runtime.thread_count());
+  const auto text_scorer = make_text_scorer(saved, options.runtime.device.value_or("auto"), pool);
 
   LineOptions lines;
   lines.context = parse_context(options.context.empty() ? saved.config.train.context : options.context);
   lines.text.lowercase = saved.config.data.lowercase;
   lines.skip_blank_lines = saved.config.data.skip_blank_lines;
   lines.bad_lines = options.bad_lines;
-  LineScorer scorer(model, saved.vocabulary, lines, pool);
+  LineScorer scorer(*text_scorer, saved.vocabulary, lines);
   const ScoreReport report(report_options(options, lines.context, files.size() > 1));
 
   Output out(options.output);

@@ -18,14 +18,13 @@ constexpr size_t kWindowLines = 8192;  // of a window of (nearly) empty lines
 
 }  // namespace
 
-LineScorer::LineScorer(const InferenceModel& model, const Vocabulary& vocabulary, const LineOptions& options,
-                       ThreadPool& pool)
-    : vocabulary_(&vocabulary), options_(options), scorer_(model, vocabulary.end_of_sentence(), pool) {}
+LineScorer::LineScorer(TextScorer& scorer, const Vocabulary& vocabulary, const LineOptions& options)
+    : vocabulary_(&vocabulary), options_(options), scorer_(&scorer) {}
 
 CorpusScore LineScorer::score(LineReader& reader, const Sink& sink,
                               const std::function<void()>& before_reading) {
   ScoreSum sum(vocabulary_->end_of_sentence(), vocabulary_->unknown());
-  StreamState state = scorer_.start();
+  StreamState state = scorer_->start();
   malformed_ = 0;
   for (bool more = true; more;) {
     if (before_reading) before_reading();
@@ -90,9 +89,9 @@ bool LineScorer::split(Line& line, const std::string& name) {
 void LineScorer::score_window(StreamState& state) {
   scores_.resize(ids_.size());
   if (options_.context == Context::stream) {
-    scorer_.score_stream(ids_, state, scores_);
+    scorer_->score_stream(ids_, state, scores_);
   } else {
-    scorer_.score_sentences(ids_, lengths_, scores_);
+    scorer_->score_sentences(ids_, lengths_, scores_);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "eval/scoring.h"
-#include "eval/token_scorer.h"
+#include "eval/text_scorer.h"
 #include "text/lines.h"
 
 namespace hsm {
@@ -45,9 +45,8 @@ class LineScorer {
  public:
   using Sink = std::function<void(const ScoredLine&)>;
 
-  /// Model, vocabulary and pool must outlive the object.
-  LineScorer(const InferenceModel& model, const Vocabulary& vocabulary, const LineOptions& options,
-             ThreadPool& pool);
+  /// Scorer and vocabulary must outlive the object.
+  LineScorer(TextScorer& scorer, const Vocabulary& vocabulary, const LineOptions& options);
 
   /// Scores all lines that are left in `reader`, starting from zero state, hands each to `sink` in order, and
   /// returns their sums. `before_reading` is called before each wait for more text: the time to flush.
@@ -70,7 +69,7 @@ class LineScorer {
 
   const Vocabulary* vocabulary_;
   LineOptions options_;
-  TokenScorer scorer_;
+  TextScorer* scorer_;
   int64_t malformed_ = 0;         // lines of this text
   std::deque<Line> lines_;        // the first lengths_.size() are in use; a deque, as words_ points into them
   std::vector<int64_t> lengths_;  // ids of each line; 0 for a malformed one

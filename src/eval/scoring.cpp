@@ -21,11 +21,10 @@ double average(double log_prob, int64_t count) {
 /// A token file in windows.
 class CorpusScorer {
  public:
-  CorpusScorer(const InferenceModel& model, const Vocabulary& vocabulary, const TokenFile& tokens,
-               ThreadPool& pool)
+  CorpusScorer(TextScorer& scorer, const Vocabulary& vocabulary, const TokenFile& tokens)
       : end_of_sentence_(vocabulary.end_of_sentence()),
         tokens_(tokens),
-        scorer_(model, vocabulary.end_of_sentence(), pool),
+        scorer_(scorer),
         sum_(vocabulary.end_of_sentence(), vocabulary.unknown()) {}
 
   CorpusScore stream() {
@@ -96,7 +95,7 @@ class CorpusScorer {
 
   int32_t end_of_sentence_;
   const TokenFile& tokens_;
-  TokenScorer scorer_;
+  TextScorer& scorer_;
   ScoreSum sum_;
   int64_t first_ = 0;
   std::vector<int32_t> words_;
@@ -143,10 +142,16 @@ bool ScoreSum::add(int32_t word, const TokenScore& score) {
   return true;
 }
 
+CorpusScore score_corpus(TextScorer& scorer, const Vocabulary& vocabulary, const TokenFile& tokens,
+                         Context context) {
+  CorpusScorer corpus(scorer, vocabulary, tokens);
+  return context == Context::stream ? corpus.stream() : corpus.sentences();
+}
+
 CorpusScore score_corpus(const InferenceModel& model, const Vocabulary& vocabulary, const TokenFile& tokens,
                          Context context, ThreadPool& pool) {
-  CorpusScorer scorer(model, vocabulary, tokens, pool);
-  return context == Context::stream ? scorer.stream() : scorer.sentences();
+  TokenScorer scorer(model, vocabulary.end_of_sentence(), pool);
+  return score_corpus(scorer, vocabulary, tokens, context);
 }
 
 }  // namespace hsm

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "base/thread_pool.h"
-#include "eval/token_score.h"
+#include "eval/text_scorer.h"
 #include "model/inference_model.h"
 #include "text/token_file.h"
 #include "text/vocabulary.h"
@@ -53,7 +53,10 @@ class ScoreSum {
 enum class Context { stream, sentence };
 
 /// Perplexity of a whole token file in bounded memory: `stream` carries the state from zero through all of
-/// it, `sentence` starts each line from zero. The same bits for any number of threads.
+/// it, `sentence` starts each line from zero.
+CorpusScore score_corpus(TextScorer& scorer, const Vocabulary& vocabulary, const TokenFile& tokens,
+                         Context context);
+/// The same on the CPU: the same bits for any number of threads.
 CorpusScore score_corpus(const InferenceModel& model, const Vocabulary& vocabulary, const TokenFile& tokens,
                          Context context, ThreadPool& pool);
 

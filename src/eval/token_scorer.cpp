@@ -1,6 +1,7 @@
 #include "eval/token_scorer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hsm {
 namespace {
@@ -15,6 +16,27 @@ T* reserve(std::vector<T>& buffer, int64_t count) {
   if (buffer.size() < static_cast<size_t>(count)) buffer.resize(static_cast<size_t>(count));
   return buffer.data();
 }
+
+/// A scorer that holds its model.
+class FrozenScorer final : public TextScorer {
+ public:
+  FrozenScorer(InferenceModel model, int32_t end_of_sentence, ThreadPool& pool)
+      : model_(std::move(model)), scorer_(model_, end_of_sentence, pool) {}
+
+  [[nodiscard]] StreamState start() const override { return scorer_.start(); }
+  void score_stream(std::span<const int32_t> words, StreamState& state,
+                    std::span<TokenScore> scores) override {
+    scorer_.score_stream(words, state, scores);
+  }
+  void score_sentences(std::span<const int32_t> words, std::span<const int64_t> lengths,
+                       std::span<TokenScore> scores) override {
+    scorer_.score_sentences(words, lengths, scores);
+  }
+
+ private:
+  InferenceModel model_;
+  TokenScorer scorer_;
+};
 
 }  // namespace
 
@@ -202,6 +224,10 @@ void TokenScorer::score_group(std::span<const Sentence> group, std::span<const i
     while (active > 0 && group[static_cast<size_t>(active) - 1].length == step) --active;
   }
   worker.score_block();
+}
+
+std::unique_ptr<TextScorer> make_cpu_scorer(InferenceModel model, int32_t end_of_sentence, ThreadPool& pool) {
+  return std::make_unique<FrozenScorer>(std::move(model), end_of_sentence, pool);
 }
 
 }  // namespace hsm

@@ -6,39 +6,29 @@
 
 #include "base/thread_pool.h"
 #include "eval/head_block.h"
-#include "eval/token_score.h"
+#include "eval/text_scorer.h"
 #include "eval/word_products.h"
 #include "model/inference_model.h"
 
 namespace hsm {
 
-/// Where a stream of text stands: the recurrent state after all words but the last, and the last word.
-struct StreamState {
-  std::vector<float> state;
-  int32_t last = 0;
-};
-
-/// Scores each word of a text given the words before it. The same bits for a text alone, among others, cut
-/// into calls in any way, and for any number of threads. Working memory depends on the model and the number
-/// of threads, not on the text.
-class TokenScorer {
+/// Scores each word of a text given the words before it, on the CPU. The same bits for a text alone, among
+/// others, cut into calls in any way, and for any number of threads. Working memory depends on the model and
+/// the number of threads, not on the text.
+class TokenScorer final : public TextScorer {
  public:
   /// `end_of_sentence` is the word that stands before the first. Model and pool must outlive the object.
   TokenScorer(const InferenceModel& model, int32_t end_of_sentence, ThreadPool& pool);
-  ~TokenScorer();
+  ~TokenScorer() override;
 
-  /// The start of a text: zero state.
-  [[nodiscard]] StreamState start() const;
-
-  /// Words that follow each other, public ids; `state` is carried from call to call. A layer's steps go one
-  /// after another, so threads share the work as a pipeline: while a layer works on some steps, the next
-  /// layer works on those before, and the head on those before that.
-  void score_stream(std::span<const int32_t> words, StreamState& state, std::span<TokenScore> scores);
-
-  /// Whole sentences, one behind the other in `words`, each from the start; lengths[i] counts the words of
-  /// sentence i, its `</s>` too. Sentences of like length run side by side.
+  [[nodiscard]] StreamState start() const override;
+  /// A layer's steps go one after another, so threads share the work as a pipeline: while a layer works on
+  /// some steps, the next layer works on those before, and the head on those before that.
+  void score_stream(std::span<const int32_t> words, StreamState& state,
+                    std::span<TokenScore> scores) override;
+  /// Sentences of like length run side by side.
   void score_sentences(std::span<const int32_t> words, std::span<const int64_t> lengths,
-                       std::span<TokenScore> scores);
+                       std::span<TokenScore> scores) override;
 
  private:
   struct Sentence {
@@ -75,5 +65,8 @@ class TokenScorer {
   std::vector<HeadBlock::Scratch> head_scratch_;  // one a thread
   std::vector<std::unique_ptr<Worker>> workers_;  // one a thread, made when first used
 };
+
+/// A TokenScorer that holds its model; what the model's weights lie in must outlive it.
+std::unique_ptr<TextScorer> make_cpu_scorer(InferenceModel model, int32_t end_of_sentence, ThreadPool& pool);
 
 }  // namespace hsm

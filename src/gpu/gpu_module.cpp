@@ -1,6 +1,7 @@
 #include "gpu/gpu_module.h"
 
 #include <dlfcn.h>
+#include <spdlog/spdlog.h>
 
 #include <filesystem>
 
@@ -47,6 +48,16 @@ const GpuModule& load_gpu_module(const std::filesystem::path& path) {
                      gpu_module_version() + ")");
   }
   return *symbol<HsmGpuModule>(library, "hsm_gpu_module", path)();
+}
+
+const GpuModule* open_gpu_module(const std::string& device, const std::string& what) {
+  try {
+    return &load_gpu_module(find_gpu_module());
+  } catch (const UsageError& error) {
+    if (device != "auto") throw;
+    spdlog::warn("{}. {} runs on the CPU", error.what(), what);
+    return nullptr;
+  }
 }
 
 }  // namespace hsm

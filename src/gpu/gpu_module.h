@@ -24,6 +24,12 @@ class GpuModule {
   [[nodiscard]] virtual std::unique_ptr<TrainingEngine> make_training_engine(
       const Config& config, ModelShape shape, HeadLayout layout, ThreadPool& pool,
       const GpuOptions& options) const = 0;
+  /// `weights` are copied; `layout` outlives the scorer.
+  [[nodiscard]] virtual std::unique_ptr<TextScorer> make_text_scorer(const ModelShape& shape,
+                                                                     const HeadLayout& layout,
+                                                                     const WeightView& weights,
+                                                                     int32_t end_of_sentence,
+                                                                     const GpuOptions& options) const = 0;
 };
 
 /// The functions that libhsm_cuda.so exports. The first says what it was built for and must equal
@@ -40,5 +46,9 @@ std::filesystem::path find_gpu_module();
 
 /// Opens it, for the life of the process. UsageError saying what is missing when it can't be used.
 const GpuModule& load_gpu_module(const std::filesystem::path& library);
+
+/// The module for a device that is a GPU. "auto" does without one that can't be opened: a warning that `what`
+/// runs on the CPU, and null.
+const GpuModule* open_gpu_module(const std::string& device, const std::string& what);
 
 }  // namespace hsm

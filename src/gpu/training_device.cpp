@@ -1,7 +1,5 @@
 #include "gpu/training_device.h"
 
-#include <spdlog/spdlog.h>
-
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,22 +17,14 @@ TrainingEngineFactory on_gpu(const GpuModule& module, const GpuOptions& options)
   };
 }
 
-const GpuModule* load_if_possible() {
-  try {
-    return &load_gpu_module(find_gpu_module());
-  } catch (const UsageError& error) {
-    spdlog::warn("{}. Training runs on the CPU", error.what());
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 TrainingEngineFactory choose_training_engine(const Config& config) {
   const std::string& device = config.runtime.device;
   if (const std::optional<int> gpu = kernels::choose_device(device)) {
-    const GpuModule* module = device == "auto" ? load_if_possible() : &load_gpu_module(find_gpu_module());
-    if (module != nullptr) return on_gpu(*module, {*gpu, config.runtime.gpu_memory_limit});
+    if (const GpuModule* module = open_gpu_module(device, "Training")) {
+      return on_gpu(*module, {*gpu, config.runtime.gpu_memory_limit});
+    }
   }
   check_cpu_precision(config.train);
   return make_cpu_engine;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "eval/token_scorer.h"
 #include "train/optimizer.h"
 #include "train/touched_rows.h"
 #include "train/training_engine.h"
@@ -15,7 +16,8 @@ class CpuEngine final : public TrainingEngine {
  public:
   CpuEngine(const Config& config, ModelShape shape, HeadLayout layout, ThreadPool& pool)
       : model_(config.model, std::move(shape), std::move(layout), config.train.seed, pool),
-        optimizer_(config.train.optimizer, config.train.clip_norm, model_.parameters(), pool) {
+        optimizer_(config.train.optimizer, config.train.clip_norm, model_.parameters(), pool),
+        pool_(pool) {
     model_.cut_steps({config.train.micro_batches, config.train.head_chunk});
     if (optimizer_.takes_factors()) model_.leave_factors();
   }
@@ -44,6 +46,9 @@ class CpuEngine final : public TrainingEngine {
 
   void settle() override { optimizer_.catch_up_all(); }
   WeightView weights() override { return model_.weight_view(); }
+  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override {
+    return make_cpu_scorer(InferenceModel(shape(), layout(), weights()), end_of_sentence, pool_);
+  }
 
   void append_state(std::vector<StateTensor>& tensors) override {
     append_model(tensors);
@@ -71,6 +76,7 @@ class CpuEngine final : public TrainingEngine {
 
   TrainingModel model_;
   Optimizer optimizer_;
+  ThreadPool& pool_;
   int64_t streams_ = 0;  // rows of the carried states; 0 before the first step
   std::deque<StepResult> results_;
 };

@@ -7,6 +7,7 @@
 #include "base/thread_pool.h"
 #include "classes/word_classes.h"
 #include "config/config.h"
+#include "eval/text_scorer.h"
 #include "model/inference_model.h"
 #include "model/model_shape.h"
 #include "model/training_model.h"
@@ -59,6 +60,9 @@ class TrainingEngine {
   virtual void settle() = 0;
   /// The parameters as they are, in host memory; valid until the next step, settle() or restore().
   virtual WeightView weights() = 0;
+  /// Scores text with the parameters as they are, where the engine computes; valid as weights() is.
+  /// `end_of_sentence` is the vocabulary's.
+  virtual std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) = 0;
 
   /// Adds everything a checkpoint must hold, in host memory; valid as weights() is.
   virtual void append_state(std::vector<StateTensor>& tensors) = 0;

@@ -160,8 +160,8 @@ bool TrainingLoop::checkpoint_due(bool epoch_over) const {
 bool TrainingLoop::validate() {
   report_.phase("validating");
   parts_.engine.settle();
-  perplexity_ = perplexity_of(parts_.engine, parts_.data.vocabulary, *parts_.data.valid,
-                              parts_.config.train.context, parts_.pool);
+  perplexity_ =
+      perplexity_of(parts_.engine, parts_.data.vocabulary, *parts_.data.valid, parts_.config.train.context);
   lap();
   if (!std::isfinite(perplexity_)) {
     diverged(state_.position, fmt::format("the validation perplexity is {}", perplexity_));

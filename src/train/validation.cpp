@@ -14,9 +14,9 @@ Context parse_context(const std::string& name) {
 }  // namespace
 
 double perplexity_of(TrainingEngine& engine, const Vocabulary& vocabulary, const TokenFile& tokens,
-                     const std::string& context, ThreadPool& pool) {
-  const InferenceModel frozen(engine.shape(), engine.layout(), engine.weights());
-  return score_corpus(frozen, vocabulary, tokens, parse_context(context), pool).perplexity();
+                     const std::string& context) {
+  const auto scorer = engine.make_scorer(vocabulary.end_of_sentence());
+  return score_corpus(*scorer, vocabulary, tokens, parse_context(context)).perplexity();
 }
 
 double perplexity_of(const std::filesystem::path& directory, const TokenFile& tokens,

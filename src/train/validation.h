@@ -12,7 +12,7 @@ namespace hsm {
 /// Perplexity of `tokens` under the weights of `engine` as they are, through the code that scores saved
 /// models. `context`: stream or sentence.
 double perplexity_of(TrainingEngine& engine, const Vocabulary& vocabulary, const TokenFile& tokens,
-                     const std::string& context, ThreadPool& pool);
+                     const std::string& context);
 
 /// Perplexity of `tokens` under the model saved in `directory`.
 double perplexity_of(const std::filesystem::path& directory, const TokenFile& tokens,

@@ -13,6 +13,7 @@
 #include "cli/program.h"
 #include "eval/line_scorer.h"
 #include "eval/small_model.h"
+#include "eval/token_scorer.h"
 
 namespace hsm {
 namespace {
@@ -51,7 +52,8 @@ class Score : public ::testing::Test {
     ThreadPool pool(1);
     LineOptions options;
     options.context = context;
-    return LineScorer(small_.model, small_.vocabulary, options, pool).score(reader, [](const ScoredLine&) {});
+    TokenScorer scorer(small_.model, small_.vocabulary.end_of_sentence(), pool);
+    return LineScorer(scorer, small_.vocabulary, options).score(reader, [](const ScoredLine&) {});
   }
 
   const std::string text_ = "w2 w3 zebra\n\nw30 w7 w7 <unk> w9\n";

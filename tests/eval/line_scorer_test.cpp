@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "eval/small_model.h"
+#include "eval/token_scorer.h"
 #include "model/test_directory.h"
 #include "text/token_file.h"
 
@@ -48,7 +49,8 @@ class LineScorerTest : public ::testing::Test {
     write_file(folder_ / "text", text);
     LineReader reader(folder_ / "text");
     ThreadPool pool(threads);
-    LineScorer scorer(small_.model, small_.vocabulary, options, pool);
+    TokenScorer token_scorer(small_.model, small_.vocabulary.end_of_sentence(), pool);
+    LineScorer scorer(token_scorer, small_.vocabulary, options);
     lines_.clear();
     corpus_ = scorer.score(reader, [this](const ScoredLine& line) { lines_.push_back(keep(line)); });
     return lines_;
@@ -133,7 +135,8 @@ TEST_F(LineScorerTest, StateGoesFromLineToLineInAStreamAndNotFromTextToText) {
   EXPECT_NE(stream[1].log_probs, stream[0].log_probs);
 
   ThreadPool pool(1);
-  LineScorer scorer(small_.model, small_.vocabulary, {}, pool);
+  TokenScorer token_scorer(small_.model, small_.vocabulary.end_of_sentence(), pool);
+  LineScorer scorer(token_scorer, small_.vocabulary, {});
   for (int text = 0; text < 2; ++text) {
     LineReader reader(folder_ / "text");
     std::vector<double> first;
@@ -209,7 +212,8 @@ TEST_F(LineScorerTest, MemoryDoesNotGrowWithTheText) {
   for (int line = 0; line < 40'000; ++line) text += line % 3 == 0 ? "w2 w3 w4 w5\n" : "w7 w8\n";
   write_file(folder_ / "text", text);
   ThreadPool pool(2);
-  LineScorer scorer(small_.model, small_.vocabulary, {}, pool);
+  TokenScorer token_scorer(small_.model, small_.vocabulary.end_of_sentence(), pool);
+  LineScorer scorer(token_scorer, small_.vocabulary, {});
   uint64_t early = 0;
   uint64_t late = 0;
   LineReader reader(folder_ / "text");
@@ -271,7 +275,8 @@ TEST_F(LineScorerTest, ALineFromAPipeIsAnsweredBeforeTheNextIsWritten) {
   });
   LineReader reader("/dev/fd/" + std::to_string(pipe.ends[0]));
   ThreadPool pool(2);
-  LineScorer scorer(small_.model, small_.vocabulary, {}, pool);
+  TokenScorer token_scorer(small_.model, small_.vocabulary.end_of_sentence(), pool);
+  LineScorer scorer(token_scorer, small_.vocabulary, {});
   int answered = 0;
   scorer.score(
       reader, [&](const ScoredLine&) { ++answered; },

@@ -93,6 +93,7 @@ std::unique_ptr<TrainingEngine> device_engine(const Config& config, ThreadPool& 
   EnginePlace place;
   place.precision = parse_precision(config.train.precision);
   place.kernels = std::make_unique<HostKernels>(kernels::device::element_type(place.precision));
+  place.scoring_kernels = std::make_unique<HostKernels>(kernels::device::ElementType::f32);
   return make_device_engine(config, make_shape(config.model, kEngineWords, head.clusters()), head, pool,
                             std::move(place));
 }

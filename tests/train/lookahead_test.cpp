@@ -35,6 +35,9 @@ class LateEngine final : public TrainingEngine {
   }
   void settle() override { idle()->settle(); }
   WeightView weights() override { return idle()->weights(); }
+  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override {
+    return idle()->make_scorer(end_of_sentence);
+  }
   void append_state(std::vector<StateTensor>& tensors) override { idle()->append_state(tensors); }
   void restore(const Checkpoint& checkpoint) override { idle()->restore(checkpoint); }
 

@@ -11,6 +11,7 @@
 
 #include "gpu/cuda/guarded_engine.h"
 #include "gpu/engine/device_engine.h"
+#include "gpu/engine/device_text_scorer.h"
 #include "gpu/gpu_module.h"
 
 namespace hsm {
@@ -60,7 +61,27 @@ class CudaModule final : public GpuModule {
           place.cuda_device = options.device;
           place.precision = precision;
           place.kernels = kernels::device::make_cuda_kernels(precision, options.device, stream);
+          place.scoring_kernels = kernels::device::make_cuda_kernels(Precision::fp32, options.device, stream);
           return make_device_engine(config, std::move(shape), std::move(layout), pool, std::move(place));
+        },
+        options);
+  }
+
+  [[nodiscard]] std::unique_ptr<TextScorer> make_text_scorer(const ModelShape& shape,
+                                                             const HeadLayout& layout,
+                                                             const WeightView& weights,
+                                                             int32_t end_of_sentence,
+                                                             const GpuOptions& options) const override {
+    return make_guarded_scorer(
+        [&] {
+          open_device(options);
+          set_arithmetic(Precision::fp32);
+          const auto index = static_cast<c10::DeviceIndex>(options.device);
+          return make_device_text_scorer(
+              shape, layout, weights, at::Device(at::kCUDA, index),
+              kernels::device::make_cuda_kernels(Precision::fp32, options.device,
+                                                 c10::cuda::getCurrentCUDAStream(index).stream()),
+              end_of_sentence);
         },
         options);
   }

@@ -82,6 +82,9 @@ class GuardedEngine final : public TrainingEngine {
   WeightView weights() override {
     return translated(options_, [&] { return engine_->weights(); });
   }
+  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override {
+    return make_guarded_scorer([&] { return engine_->make_scorer(end_of_sentence); }, options_);
+  }
   void append_state(std::vector<StateTensor>& tensors) override {
     translated(options_, [&] { engine_->append_state(tensors); });
   }
@@ -94,7 +97,32 @@ class GuardedEngine final : public TrainingEngine {
   GpuOptions options_;
 };
 
+class GuardedScorer final : public TextScorer {
+ public:
+  GuardedScorer(std::unique_ptr<TextScorer> scorer, const GpuOptions& options)
+      : scorer_(std::move(scorer)), options_(options) {}
+
+  [[nodiscard]] StreamState start() const override { return scorer_->start(); }
+  void score_stream(std::span<const int32_t> words, StreamState& state,
+                    std::span<TokenScore> scores) override {
+    translated(options_, [&] { scorer_->score_stream(words, state, scores); });
+  }
+  void score_sentences(std::span<const int32_t> words, std::span<const int64_t> lengths,
+                       std::span<TokenScore> scores) override {
+    translated(options_, [&] { scorer_->score_sentences(words, lengths, scores); });
+  }
+
+ private:
+  std::unique_ptr<TextScorer> scorer_;
+  GpuOptions options_;
+};
+
 }  // namespace
+
+std::unique_ptr<TextScorer> make_guarded_scorer(const std::function<std::unique_ptr<TextScorer>()>& make,
+                                                const GpuOptions& options) {
+  return std::make_unique<GuardedScorer>(translated(options, make), options);
+}
 
 std::unique_ptr<TrainingEngine> make_guarded(const std::function<std::unique_ptr<TrainingEngine>()>& make,
                                              const GpuOptions& options) {

@@ -11,4 +11,8 @@ namespace hsm {
 std::unique_ptr<TrainingEngine> make_guarded(const std::function<std::unique_ptr<TrainingEngine>()>& make,
                                              const GpuOptions& options);
 
+/// The same for a scorer.
+std::unique_ptr<TextScorer> make_guarded_scorer(const std::function<std::unique_ptr<TextScorer>()>& make,
+                                                const GpuOptions& options);
+
 }  // namespace hsm

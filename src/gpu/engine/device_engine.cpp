@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "gpu/engine/device_parameters.h"
+#include "gpu/engine/device_text_scorer.h"
 #include "gpu/engine/recurrent_layers.h"
 #include "gpu/engine/window_rows.h"
 #include "kernels/optimizer_kernels.h"
@@ -66,6 +67,7 @@ class DeviceEngine final : public TrainingEngine {
         layout_(std::move(layout)),
         precision_(place.precision),
         kernels_(std::move(place.kernels)),
+        scoring_kernels_(std::move(place.scoring_kernels)),
         device_(device_of(place.cuda_device)),
         elements_(at::TensorOptions().device(device_).dtype(element_of(place.precision))),
         options_(options_of(config.train.optimizer)),
@@ -96,6 +98,12 @@ class DeviceEngine final : public TrainingEngine {
 
   void settle() override {}  // every update brings all rows up to date
   WeightView weights() override { return parameters_.weights(); }
+  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override {
+    std::vector<at::Tensor> weights;
+    for (const DeviceParameter& each : parameters_.all()) weights.push_back(each.value);
+    return std::make_unique<DeviceTextScorer>(shape_, layout_, std::move(weights), scoring_kernels_,
+                                              end_of_sentence);
+  }
   void append_state(std::vector<StateTensor>& tensors) override;
   void restore(const Checkpoint& checkpoint) override;
 
@@ -161,6 +169,7 @@ class DeviceEngine final : public TrainingEngine {
   HeadLayout layout_;
   Precision precision_;
   std::unique_ptr<dev::DeviceKernels> kernels_;
+  std::shared_ptr<dev::DeviceKernels> scoring_kernels_;
   at::Device device_;
   at::TensorOptions elements_;
   kernels::OptimizerOptions options_;

@@ -27,10 +27,10 @@ int64_t cudnn_mode(Cell cell) {
 
 }  // namespace
 
-RecurrentLayers::RecurrentLayers(const ModelShape& shape, std::vector<at::Tensor> weights)
-    : shape_(shape), weights_(std::move(weights)), layers_(shape.hidden.size()) {
+RecurrentLayers::RecurrentLayers(const ModelShape& shape, std::vector<at::Tensor> weights, bool learns)
+    : shape_(shape), weights_(std::move(weights)), learns_(learns), layers_(shape.hidden.size()) {
   if (weights_.front().is_cuda()) flatten();
-  for (at::Tensor& weight : weights_) weight = weight.detach().set_requires_grad(true);
+  for (at::Tensor& weight : weights_) weight = weight.detach().set_requires_grad(learns);
 }
 
 // cuDNN reads a layer's weights from one piece of memory. Without this, each call would first copy them
@@ -73,29 +73,32 @@ at::Tensor RecurrentLayers::forward(const at::Tensor& x, StreamGroup group, cons
 
 at::Tensor RecurrentLayers::run(size_t index, const at::Tensor& x, StreamGroup group) {
   Layer& layer = layers_[index];
-  layer.x = x.detach().set_requires_grad(true);
+  layer.x = x.detach().set_requires_grad(learns_);
   at::Tensor h = layer.h.narrow(1, group.first, group.count);
   at::Tensor next_h;
   {
-    const c10::AutoGradMode with_gradients(true);
+    const c10::AutoGradMode with_gradients(learns_);
     const std::vector<at::Tensor> weights = weights_of(index);
     const at::Tensor h0 = h.clone(at::MemoryFormat::Contiguous);  // read again by the backward pass
     if (shape_.cell == Cell::lstm) {
       at::Tensor c = layer.c.narrow(1, group.first, group.count);
       const std::vector<at::Tensor> start{h0, c.clone(at::MemoryFormat::Contiguous)};
       at::Tensor next_c;
-      std::tie(layer.y, next_h, next_c) = at::lstm(layer.x, start, weights, true, 1, 0.0, true, false, false);
+      std::tie(layer.y, next_h, next_c) =
+          at::lstm(layer.x, start, weights, true, 1, 0.0, learns_, false, false);
       c.copy_(next_c.detach());
     } else if (shape_.cell == Cell::gru) {
-      std::tie(layer.y, next_h) = at::gru(layer.x, h0, weights, true, 1, 0.0, true, false, false);
+      std::tie(layer.y, next_h) = at::gru(layer.x, h0, weights, true, 1, 0.0, learns_, false, false);
     } else if (shape_.cell == Cell::rnn_tanh) {
-      std::tie(layer.y, next_h) = at::rnn_tanh(layer.x, h0, weights, true, 1, 0.0, true, false, false);
+      std::tie(layer.y, next_h) = at::rnn_tanh(layer.x, h0, weights, true, 1, 0.0, learns_, false, false);
     } else {
-      std::tie(layer.y, next_h) = at::rnn_relu(layer.x, h0, weights, true, 1, 0.0, true, false, false);
+      std::tie(layer.y, next_h) = at::rnn_relu(layer.x, h0, weights, true, 1, 0.0, learns_, false, false);
     }
   }
   h.copy_(next_h.detach());
-  return layer.y.detach();
+  const at::Tensor y = layer.y.detach();
+  if (!learns_) layer.x = layer.y = at::Tensor();
+  return y;
 }
 
 at::Tensor RecurrentLayers::backward(at::Tensor gradient, const Drop* drop,

@@ -18,8 +18,8 @@ class RecurrentLayers {
 
   /// `weights`: weight_ih, weight_hh, bias_ih and bias_hh of each layer, all of one type on one device. On a
   /// GPU these tensors get other memory, together as cuDNN wants it. They are read where they lie, so an
-  /// update may change them between passes.
-  RecurrentLayers(const ModelShape& shape, std::vector<at::Tensor> weights);
+  /// update may change them between passes. Without `learns`, nothing is kept for backward().
+  RecurrentLayers(const ModelShape& shape, std::vector<at::Tensor> weights, bool learns = true);
 
   /// States of this many streams: zero, when `starts` or when there were others before.
   void begin_window(int64_t streams, bool starts);
@@ -47,6 +47,7 @@ class RecurrentLayers {
 
   ModelShape shape_;
   std::vector<at::Tensor> weights_;
+  bool learns_;
   std::vector<Layer> layers_;
   int64_t streams_ = 0;
 };

@@ -56,6 +56,13 @@ class CudaKernels final : public IndexKernels<CudaLaunch> {
     launch_head_gradients<P>(args, shared_bytes_, stream_);
   }
 
+  void head_scores(const HeadPass& pass, float* root, float* leaf) override {
+    const HeadArgs<P> args = head_args<P>(plan(pass.sizes), pass);
+    launch_head_loss<P>(args, shared_bytes_, stream_);
+    this->launch_(pass.sizes.tokens,
+                  TokenScores<float>{args.state, args.in.targets, args.plan.sizes.clusters, root, leaf});
+  }
+
  private:
   HeadPlan plan(const HeadSizes& sizes) const {
     return plan_head(sizes, head_tiles<P>(sizes.dim, shared_bytes_));

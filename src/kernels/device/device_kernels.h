@@ -62,6 +62,9 @@ class DeviceKernels {
 
   [[nodiscard]] virtual int64_t head_scratch_bytes(const HeadSizes& sizes) const = 0;
   virtual void head(const HeadPass& pass) = 0;
+  /// The forward pass alone, which takes no gradients' pointers: for each token the log-probability of its
+  /// target's column at the root, and of the target within its cluster; 0 where there is nothing to score.
+  virtual void head_scores(const HeadPass& pass, float* root, float* leaf) = 0;
 
   /// GatherRows, SumRows and AddRows of row_bodies.h.
   virtual void gather_rows(const void* table, int64_t width, const int32_t* rows, const float* scales,

@@ -40,6 +40,24 @@ struct HeadState {
   View<S> workspace;
 };
 
+/// After the forward pass: log-probabilities of a token's target, at the root and within its cluster; 0 where
+/// there is nothing to score. An index a token.
+template <class S>
+struct TokenScores {
+  HeadState<S> state;
+  View<const int32_t> targets;
+  int64_t clusters;
+  S* root;
+  S* leaf;
+
+  HSM_HOST_DEVICE void operator()(int64_t token) const {
+    const bool scored = targets.p[token] >= 0;
+    const bool has_leaf = scored && state.key.p[token] < clusters;
+    root[token] = scored ? state.root_target_logit.p[token] - state.root_log_sum.p[token] : S{0};
+    leaf[token] = has_leaf ? state.leaf_target_logit.p[token] - state.leaf_log_sum.p[token] : S{0};
+  }
+};
+
 /// Gradients. The word matrix's is compact: the shortlist's K rows, then those of the hit clusters.
 template <class P>
 struct HeadOutputs {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,10 @@ class HostKernels final : public kernels::device::IndexKernels<HostLaunch> {
 
   [[nodiscard]] int64_t head_scratch_bytes(const kernels::device::HeadSizes&) const override { return 0; }
 
+  void head_scores(const kernels::device::HeadPass& pass, float* root, float* leaf) override {
+    with_element([&](auto element) { score<decltype(element)>(pass, root, leaf); });
+  }
+
   void head(const kernels::device::HeadPass& pass) override {
     with_element([&](auto element) { run_head<decltype(element)>(pass); });
   }
@@ -29,6 +34,40 @@ class HostKernels final : public kernels::device::IndexKernels<HostLaunch> {
       result.push_back(kernels::device::Element<T>::load(static_cast<const T*>(values)[i]));
     }
     return result;
+  }
+
+  /// Straight from the formula, in double.
+  template <class T>
+  static void score(const kernels::device::HeadPass& pass, float* root, float* leaf) {
+    const auto& sizes = pass.sizes;
+    const std::vector<float> hidden = loaded<T>(pass.hidden, sizes.tokens * sizes.dim);
+    const std::vector<float> word = loaded<T>(pass.word, sizes.words * sizes.dim);
+    const std::vector<float> cluster = loaded<T>(pass.cluster, sizes.clusters * sizes.dim);
+    for (int64_t token = 0; token < sizes.tokens; ++token) {
+      root[token] = leaf[token] = 0;
+      const int32_t target = pass.targets[token];
+      if (target < 0) continue;
+      const auto logit = [&](const std::vector<float>& rows, const float* bias, int64_t row) {
+        double sum = bias[row];
+        for (int64_t d = 0; d < sizes.dim; ++d) {
+          sum += double{hidden[static_cast<size_t>(token * sizes.dim + d)]} *
+                 rows[static_cast<size_t>(row * sizes.dim + d)];
+        }
+        return sum;
+      };
+      const int32_t c = target < sizes.shortlist ? -1 : pass.cluster_of_row[target];
+      double sum = 0;
+      for (int64_t row = 0; row < sizes.shortlist; ++row) sum += std::exp(logit(word, pass.word_bias, row));
+      for (int64_t k = 0; k < sizes.clusters; ++k) sum += std::exp(logit(cluster, pass.cluster_bias, k));
+      const double hit = c < 0 ? logit(word, pass.word_bias, target) : logit(cluster, pass.cluster_bias, c);
+      root[token] = static_cast<float>(hit - std::log(sum));
+      if (c < 0) continue;
+      double leaves = 0;
+      for (int64_t row = pass.cluster_offsets[c]; row < pass.cluster_offsets[c + 1]; ++row) {
+        leaves += std::exp(logit(word, pass.word_bias, row));
+      }
+      leaf[token] = static_cast<float>(logit(word, pass.word_bias, target) - std::log(leaves));
+    }
   }
 
   template <class T>
