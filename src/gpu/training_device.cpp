@@ -1,5 +1,7 @@
 #include "gpu/training_device.h"
 
+#include <spdlog/spdlog.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +25,7 @@ TrainingEngineFactory choose_training_engine(const Config& config) {
   const std::string& device = config.runtime.device;
   if (const std::optional<int> gpu = kernels::choose_device(device)) {
     if (const GpuModule* module = open_gpu_module(device, "Training")) {
+      spdlog::info("training on cuda:{} in {}", *gpu, config.train.precision);
       return on_gpu(*module, {*gpu, config.runtime.gpu_memory_limit});
     }
   }
