@@ -28,7 +28,7 @@ BeamSearch::BeamSearch(Arena& arena, const BeamOptions& options, const WordFilte
       expander_(&expander),
       search_(arena, rows.scorer(), slots, options.beam),
       queries_(arena, slots, "candidates"),
-      token_scorer_(arena, rows.scorer(), options.token_scores ? options.nbest : 0),
+      sequence_scorer_(arena, rows.scorer(), options.token_scores ? options.nbest : 0),
       outputs_(arena, options.nbest, "output"),
       tokens_(arena.take<int32_t>(options.nbest * options.length.max_length, "output")),
       token_log_probs_(arena.take<double>(
@@ -146,7 +146,7 @@ void BeamSearch::write(int64_t index, const Prompt& prompt, ResultSink& sink) {
     tokens_written_ += finished[i].length;
   }
   if (options_.token_scores) {
-    token_scorer_.run(outputs_.all(), slot.origin, slot.first_token, *rows_, *expander_);
+    sequence_scorer_.run(outputs_.all(), slot.origin, slot.first_token, *rows_, *expander_);
   }
   sink.begin(prompt, static_cast<int64_t>(finished.size()));
   for (size_t i = 0; i < finished.size(); ++i) {

@@ -12,7 +12,7 @@
 #include "decode/ranking.h"
 #include "decode/row_batch.h"
 #include "decode/strategy.h"
-#include "decode/token_scores.h"
+#include "decode/sequence_scorer.h"
 
 namespace hsm {
 
@@ -65,7 +65,7 @@ class BeamSearch : public Strategy {
   CandidateSearch search_;
   std::vector<Slot> slots_;
   FixedVector<CandidateQuery> queries_;
-  TokenScorer token_scorer_;
+  SequenceScorer sequence_scorer_;
   FixedVector<ScoredSequence> outputs_;  ///< of the input being written
   std::span<int32_t> tokens_;
   std::span<double> token_log_probs_;

@@ -1,17 +1,17 @@
-#include "decode/token_scores.h"
+#include "decode/sequence_scorer.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace hsm {
 
-TokenScorer::TokenScorer(Arena& arena, const Scorer& scorer, int64_t max_sequences)
+SequenceScorer::SequenceScorer(Arena& arena, const Scorer& scorer, int64_t max_sequences)
     : scorer_(&scorer),
       order_(arena.take<int32_t>(max_sequences, "output")),
       tokens_(arena.take<int32_t>(max_sequences, "output")) {}
 
-void TokenScorer::run(std::span<const ScoredSequence> sequences, std::span<const float> state,
-                      int32_t first_token, RowBatch& rows, Expander& expander) {
+void SequenceScorer::run(std::span<const ScoredSequence> sequences, std::span<const float> state,
+                         int32_t first_token, RowBatch& rows, Expander& expander) {
   const auto length = [&](int32_t sequence) {
     return sequences[static_cast<size_t>(sequence)].tokens.size();
   };
@@ -35,8 +35,8 @@ void TokenScorer::run(std::span<const ScoredSequence> sequences, std::span<const
 }
 
 // Takes the scores of the tokens at `position`, which are then fed next.
-void TokenScorer::read(std::span<const ScoredSequence> sequences, int64_t position, int64_t count,
-                       const RowBatch& rows, Expander& expander) {
+void SequenceScorer::read(std::span<const ScoredSequence> sequences, int64_t position, int64_t count,
+                          const RowBatch& rows, Expander& expander) {
   expander.clear();
   for (int32_t row = 0; row < count; ++row) {
     const int32_t index = order_[static_cast<size_t>(row)];
@@ -58,8 +58,8 @@ void TokenScorer::read(std::span<const ScoredSequence> sequences, int64_t positi
   harvest(sequences, position, rows, expander);
 }
 
-void TokenScorer::harvest(std::span<const ScoredSequence> sequences, int64_t position, const RowBatch& rows,
-                          Expander& expander) {
+void SequenceScorer::harvest(std::span<const ScoredSequence> sequences, int64_t position,
+                             const RowBatch& rows, Expander& expander) {
   if (expander.empty()) return;
   expander.run(rows);
   for (size_t i = 0; i < expander.items().size(); ++i) {

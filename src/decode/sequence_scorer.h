@@ -16,10 +16,10 @@ struct ScoredSequence {
 
 /// Scores sequences of words in one pass between two steps of a search, in the buffers of its rows, so that
 /// the search needn't keep the scores of words. Each log-probability is double(root) + double(leaf).
-class TokenScorer {
+class SequenceScorer {
  public:
   /// For at most `max_sequences` at a time, no more than the batch has rows.
-  TokenScorer(Arena& arena, const Scorer& scorer, int64_t max_sequences);
+  SequenceScorer(Arena& arena, const Scorer& scorer, int64_t max_sequences);
 
   /// All sequences follow `state` and then `first_token`.
   void run(std::span<const ScoredSequence> sequences, std::span<const float> state, int32_t first_token,
