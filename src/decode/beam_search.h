@@ -11,8 +11,8 @@
 #include "decode/options.h"
 #include "decode/ranking.h"
 #include "decode/row_batch.h"
-#include "decode/strategy.h"
 #include "decode/sequence_scorer.h"
+#include "decode/strategy.h"
 
 namespace hsm {
 
