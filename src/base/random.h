@@ -15,6 +15,7 @@ enum class Purpose : uint32_t {
   bptt_length = 7,
   sampling = 8,
   unknown_singletons = 9,
+  dropout_weight = 10,
 };
 
 /// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011):

@@ -39,23 +39,28 @@ std::string_view take_field(std::string_view& rest) {
   return field;
 }
 
+bool consists_of(std::string_view text, std::string_view characters) {
+  return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+}
+
+// "word class", or what Brown clusterings have: the path of the class in bits, the word, its count.
 Line parse_line(const LineReader& reader, const std::string& text) {
   if (const auto at = find_malformed_utf8(text)) {
     fail_at(reader, "byte " + std::to_string(*at + 1) + " is not well-formed UTF-8");
   }
   std::string_view rest = text;
-  Line line;
-  line.word = take_field(rest);
-  line.name = take_field(rest);
-  if (line.name.empty() || !take_field(rest).empty()) {
-    fail_at(reader, quote(text) + " given, expected a word and its class");
+  const std::string_view first = take_field(rest);
+  const std::string_view second = take_field(rest);
+  const std::string_view third = take_field(rest);
+  if (!second.empty() && third.empty()) return {first, second};
+  if (consists_of(first, "01") && consists_of(third, "0123456789") && take_field(rest).empty()) {
+    return {second, first};
   }
-  return line;
+  fail_at(reader, quote(text) + " given, expected a word and its class");
 }
 
 bool is_number(std::string_view name) {
-  const bool digits = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return digits && (name.size() == 1 || name.front() != '0');
+  return consists_of(name, "0123456789") && (name.size() == 1 || name.front() != '0');
 }
 
 // Whole numbers by value (the shorter is the smaller), then other names by spelling.

@@ -14,7 +14,8 @@ void save_classes(const std::filesystem::path& path, const Vocabulary& vocabular
 
 /// Classes from a file with a word and the name of its class a line, in any order, apart by white space; "-"
 /// puts a word on the shortlist. Classes are numbered by name: whole numbers by value, then other names by
-/// spelling; so what save_classes() wrote gives the same classes again. Reserved symbols are put on the
+/// spelling. A line of three fields is one of a Brown clustering: the class as a path in bits, the word, its
+/// count. So what save_classes() wrote gives the same classes again. Reserved symbols are put on the
 /// shortlist, whatever the file says, and may be missing; words that aren't in the vocabulary are passed
 /// over.
 ///

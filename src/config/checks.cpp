@@ -76,6 +76,11 @@ class Checker {
     const char* reason = config_.data.valid.empty() ? "data.valid" : "train.validate_every";
     refuse(t.early_stopping > 0 && !validates, "train.early_stopping", {"data.valid"},
            number(t.early_stopping) + " given, but there are no validations; set " + reason);
+    refuse(t.optimizer.name == "asgd" && t.optimizer.average_patience > 0 && !validates,
+           "train.optimizer.average_patience", {"data.valid"},
+           number(t.optimizer.average_patience) +
+               " given, but there are no validations to begin averaging after; set it to 0, or set " +
+               reason);
     const auto& s = t.schedule;
     refuse(s.name == "plateau" && !validates, "train.schedule.name", {"data.valid"},
            std::string("\"plateau\" given, but there are no validations; set ") + reason);

@@ -47,9 +47,17 @@ struct DropoutConfig {
   double hidden = 0;     ///< between recurrent layers
   double output = 0;     ///< on the last layer's output
   double embedding = 0;  ///< on whole rows of the embedding
+  double weight = 0;     ///< on recurrent weights
   bool locked = false;   ///< one mask for all time steps of a window (variational)
 
   bool operator==(const DropoutConfig&) const = default;
+};
+
+struct RegularizationConfig {
+  double activation = 0;  ///< α of the mean square of the last layer's output
+  double temporal = 0;    ///< β of that of its change from step to step
+
+  bool operator==(const RegularizationConfig&) const = default;
 };
 
 struct ModelConfig {
@@ -60,12 +68,13 @@ struct ModelConfig {
   bool tie_embeddings = false;
   double init_range = 0.1;
   DropoutConfig dropout;
+  RegularizationConfig regularization;
 
   bool operator==(const ModelConfig&) const = default;
 };
 
 struct OptimizerConfig {
-  std::string name = "sgd";  ///< sgd | momentum | adagrad | adam | adamw
+  std::string name = "sgd";  ///< sgd | momentum | adagrad | adam | adamw | asgd
   double learning_rate = 1.0;
   double momentum = 0.9;           ///< momentum
   double beta1 = 0.9;              ///< adam, adamw
@@ -73,6 +82,7 @@ struct OptimizerConfig {
   double epsilon = 1e-8;           ///< adagrad, adam, adamw
   double initial_accumulator = 0;  ///< adagrad
   double weight_decay = 0;
+  int64_t average_patience = 5;  ///< asgd: 0: average from the first step
 
   bool operator==(const OptimizerConfig&) const = default;
 };

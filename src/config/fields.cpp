@@ -84,8 +84,19 @@ void describe(SectionBuilder<DropoutConfig>& s) {
   s.value("hidden", &DropoutConfig::hidden, below_one(), "Between recurrent layers.");
   s.value("output", &DropoutConfig::output, below_one(), "On the last layer's output.");
   s.value("embedding", &DropoutConfig::embedding, below_one(), "On whole words: rows of the embedding.");
+  s.value("weight", &DropoutConfig::weight, below_one(),
+          "On the recurrent weights (weight drop): single weights between the steps of a layer, for a whole "
+          "window.");
   s.value("locked", &DropoutConfig::locked, BooleanKind{},
           "One mask for all time steps of a window (variational dropout), instead of one a step.");
+}
+
+void describe(SectionBuilder<RegularizationConfig>& s) {
+  s.value("activation", &RegularizationConfig::activation, non_negative(),
+          "This times the mean square of the last layer's output, after dropout, is added to the loss.");
+  s.value(
+      "temporal", &RegularizationConfig::temporal, non_negative(),
+      "This times the mean square of its change from step to step, before dropout, is added to the loss.");
 }
 
 void describe(SectionBuilder<ModelConfig>& s) {
@@ -102,11 +113,13 @@ void describe(SectionBuilder<ModelConfig>& s) {
   s.value("init_range", &ModelConfig::init_range, positive(),
           "Weights start uniformly within ± this number.");
   s.section("dropout", &ModelConfig::dropout, "The share of units that is dropped in training.", describe);
+  s.section("regularization", &ModelConfig::regularization,
+            "Penalties on the last layer's output in training; perplexities are without them.", describe);
 }
 
 void describe(SectionBuilder<OptimizerConfig>& s) {
-  s.value("name", &OptimizerConfig::name, ChoiceKind{{"sgd", "momentum", "adagrad", "adam", "adamw"}},
-          "The optimiser.");
+  s.value("name", &OptimizerConfig::name, ChoiceKind{{"sgd", "momentum", "adagrad", "adam", "adamw", "asgd"}},
+          "The optimiser. asgd is sgd that ends in the mean of its weights.");
   s.value("learning_rate", &OptimizerConfig::learning_rate, positive(),
           "Learning rate, before the schedule.");
   s.value("momentum", &OptimizerConfig::momentum, below_one(),
@@ -121,6 +134,9 @@ void describe(SectionBuilder<OptimizerConfig>& s) {
           "With adagrad: where the sums of squared gradients start.");
   s.value("weight_decay", &OptimizerConfig::weight_decay, non_negative(),
           "Weight decay: added to the gradient, with adamw apart from it.");
+  s.value("average_patience", &OptimizerConfig::average_patience, at_least(0),
+          "With asgd: averaging begins after a validation that is worse than the best of all but the last so "
+          "many before it. 0: with the first step.");
 }
 
 void describe(SectionBuilder<ScheduleConfig>& s) {

@@ -9,6 +9,7 @@
 #include "kernels/embedding.h"
 #include "kernels/gemm.h"
 #include "kernels/head.h"
+#include "model/activation_penalty.h"
 #include "model/gradient_sum.h"
 
 namespace hsm {
@@ -44,11 +45,16 @@ struct TrainingModel::Impl {
       : shape(std::move(model_shape)),
         layout(std::move(head_layout)),
         dropout(config.dropout),
+        penalty(config.regularization.activation, config.regularization.temporal),
         seed(model_seed),
         pool(threads) {
     make_parameters(config.init_range);
     std::vector<float*> recurrent;
-    for (size_t i = first_recurrent; i < after_recurrent; ++i) recurrent.push_back(values[i].data());
+    thinned.resize(values.size());
+    for (size_t i = first_recurrent; i < after_recurrent; ++i) {
+      if (drops_weights(i)) sized(thinned[i], static_cast<int64_t>(values[i].size()));
+      recurrent.push_back(drops_weights(i) ? thinned[i].data() : values[i].data());
+    }
     stack = make_stack(shape, recurrent, pool);
   }
 
@@ -104,6 +110,8 @@ struct TrainingModel::Impl {
   double step(const Batch& batch, const StepPosition& position, float scale) {
     const std::span<float> states = carried(batch.streams);
     if (batch.starts) std::ranges::fill(states, 0.0F);
+    thin_weights(position);
+    penalty.begin_window(batch, scale);
     if (pieces.micro_batches == 1) return run(batch, 0, position, scale);
     const auto parts = group_streams(batch.streams, pieces.micro_batches);
     double loss = 0;
@@ -131,17 +139,48 @@ struct TrainingModel::Impl {
                     state.data() + first * shape.state_size(),
                     outputs.data(),
                     {dropout.hidden, dropout.locked, seed, position.step, first}});
-    drop(Purpose::dropout_output, dropout.output, shape.hidden.back(), position, outputs);
+    const int64_t width = shape.hidden.back();
+    if (penalty.temporal()) {
+      penalty.find_temporal(batch, width, outputs, sized(temporal_gradient, tokens * width), pool);
+    }
+    drop(Purpose::dropout_output, dropout.output, width, position, outputs);
 
     const double loss = head(scale);
     Buffer& output_gradient = shape.has_projection() ? project_back() : head_input_gradient;
-    drop(Purpose::dropout_output, dropout.output, shape.hidden.back(), position, output_gradient);
+    if (penalty.activation()) penalty.add_activation(batch, width, outputs, output_gradient, pool);
+    drop(Purpose::dropout_output, dropout.output, width, position, output_gradient);
+    if (penalty.temporal()) {
+      for (size_t i = 0; i < output_gradient.size(); ++i) output_gradient[i] += temporal_gradient[i];
+    }
 
     std::vector<float*> recurrent;
     for (size_t i = first_recurrent; i < after_recurrent; ++i) recurrent.push_back(gradients[i].data());
     embedding_backward(output_gradient, recurrent, position);
+    for (size_t i = first_recurrent; i < after_recurrent; ++i) {
+      if (drops_weights(i)) thin(i, position, gradients[i]);
+    }
     if (shape.tied) kernels::merge_rows(embedding_gradient, word_gradient, tied_gradient, pool);
     return loss;
+  }
+
+  // Weight drop: the layers compute with a thinned copy of their recurrent weights, the same for all parts of
+  // a window, and the gradient passes through the same mask.
+  [[nodiscard]] bool drops_weights(size_t parameter) const {
+    return dropout.weight > 0 && parameters[parameter].name.starts_with("rnn.weight_hh");
+  }
+  void thin(size_t parameter, const StepPosition& position, Buffer& buffer) {
+    const std::vector<int64_t>& extents = parameters[parameter].shape;
+    kernels::apply_dropout(
+        {extents[0], 1, extents[1]}, dropout.weight, false,
+        {seed, Purpose::dropout_weight, position.step, static_cast<int64_t>(parameter - first_recurrent)},
+        buffer.data(), pool);
+  }
+  void thin_weights(const StepPosition& position) {
+    for (size_t i = first_recurrent; i < after_recurrent; ++i) {
+      if (!drops_weights(i)) continue;
+      std::ranges::copy(values[i], thinned[i].begin());
+      thin(i, position, thinned[i]);
+    }
   }
 
   std::span<float> carried(int64_t count) { return sized(state, count * shape.state_size()); }
@@ -260,10 +299,12 @@ struct TrainingModel::Impl {
   ModelShape shape;
   HeadLayout layout;
   DropoutConfig dropout;
+  ActivationPenalty penalty;
   uint64_t seed;
   ThreadPool& pool;
 
   std::vector<Buffer> values;
+  std::vector<Buffer> thinned;    // recurrent weights after weight drop; the others are empty
   std::vector<Buffer> gradients;  // dense ones; empty where rows hold it
   std::vector<Parameter> parameters;
   size_t first_recurrent = 0;  // indices into the above; the projection, if any, stands at after_recurrent
@@ -286,7 +327,7 @@ struct TrainingModel::Impl {
   std::vector<float> input_scales;  // of the rows that are looked up; empty without dropout of rows
   kernels::PackedMatrix<float> projection;
   kernels::HeadWorkspace<float> head_workspace;
-  Buffer inputs, outputs, projected, head_input_gradient, unprojected, input_gradient;
+  Buffer inputs, outputs, projected, head_input_gradient, unprojected, input_gradient, temporal_gradient;
   kernels::RowGradients<float> embedding_gradient, word_gradient, tied_gradient;
   kernels::LeafFactors<float> leaf_factors;
 };

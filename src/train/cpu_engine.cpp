@@ -8,6 +8,7 @@
 #include "train/optimizer.h"
 #include "train/touched_rows.h"
 #include "train/training_engine.h"
+#include "train/weight_average.h"
 
 namespace hsm {
 namespace {
@@ -17,6 +18,7 @@ class CpuEngine final : public TrainingEngine {
   CpuEngine(const Config& config, ModelShape shape, HeadLayout layout, ThreadPool& pool)
       : model_(config.model, std::move(shape), std::move(layout), config.train.seed, pool),
         optimizer_(config.train.optimizer, config.train.clip_norm, model_.parameters(), pool),
+        average_(model_.parameters(), pool),
         pool_(pool) {
     model_.cut_steps({config.train.micro_batches, config.train.head_chunk});
     if (optimizer_.takes_factors()) model_.leave_factors();
@@ -34,6 +36,10 @@ class CpuEngine final : public TrainingEngine {
     StepResult result{options.position, batch.target_count, 0, std::numeric_limits<double>::quiet_NaN()};
     result.loss = model_.step(batch, options.position, options.scale);
     if (std::isfinite(result.loss)) result.norm = optimizer_.update(options.learning_rate);
+    if (average_.running() && std::isfinite(result.norm)) {
+      optimizer_.catch_up_all();
+      average_.add();
+    }
     streams_ = batch.streams;
     results_.push_back(result);
   }
@@ -45,7 +51,9 @@ class CpuEngine final : public TrainingEngine {
   }
 
   void settle() override { optimizer_.catch_up_all(); }
-  WeightView weights() override { return model_.weight_view(); }
+  void start_averaging() override { average_.start(); }
+  [[nodiscard]] bool averaging() const noexcept override { return average_.running(); }
+  WeightView weights() override { return average_.empty() ? model_.weight_view() : average_.view(); }
   std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override {
     return make_cpu_scorer(InferenceModel(shape(), layout(), weights()), end_of_sentence, pool_);
   }
@@ -53,6 +61,7 @@ class CpuEngine final : public TrainingEngine {
   void append_state(std::vector<StateTensor>& tensors) override {
     append_model(tensors);
     optimizer_.append_state(tensors);
+    average_.append_state(tensors);
   }
 
   void restore(const Checkpoint& checkpoint) override {
@@ -61,6 +70,7 @@ class CpuEngine final : public TrainingEngine {
     append_model(tensors);
     checkpoint.restore(tensors);
     optimizer_.restore(checkpoint);
+    average_.restore(checkpoint);
   }
 
  private:
@@ -76,6 +86,7 @@ class CpuEngine final : public TrainingEngine {
 
   TrainingModel model_;
   Optimizer optimizer_;
+  WeightAverage average_;
   ThreadPool& pool_;
   int64_t streams_ = 0;  // rows of the carried states; 0 before the first step
   std::deque<StepResult> results_;

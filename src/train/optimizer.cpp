@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kRates = "optimizer.learning_rates";
 
 kernels::OptimizerKind kind_of(const std::string& name) {
-  if (name == "sgd") return kernels::OptimizerKind::sgd;
+  if (name == "sgd" || name == "asgd") return kernels::OptimizerKind::sgd;
   if (name == "momentum") return kernels::OptimizerKind::momentum;
   if (name == "adagrad") return kernels::OptimizerKind::adagrad;
   if (name == "adam") return kernels::OptimizerKind::adam;

@@ -46,6 +46,7 @@ constexpr std::array kRules{
     Rule{"/train/optimizer/name", Effect::incompatible},
     Rule{"/train/optimizer", Effect::result},
     Rule{"/model/dropout", Effect::result},
+    Rule{"/model/regularization", Effect::result},
 };
 
 Effect effect_of(std::string_view pointer) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/error.h"
 #include "base/thread_pool.h"
 #include "classes/word_classes.h"
 #include "config/config.h"
@@ -55,10 +56,19 @@ class TrainingEngine {
   /// Waits for the oldest pending step.
   virtual StepResult finish_step() = 0;
 
+  /// From now on keeps the mean of the weights over steps, which weights() then gives (asgd). UsageError
+  /// where the engine can't.
+  virtual void start_averaging() {
+    throw UsageError(
+        "train.optimizer.name: \"asgd\" given, which this device can't do; expected runtime.device \"cpu\"");
+  }
+  [[nodiscard]] virtual bool averaging() const noexcept { return false; }
+
   /// Does what the optimiser has put off for rows that no batch touched, as before a validation. Rounds, so
   /// it belongs at steps that are the same in every run of a configuration: never at a checkpoint.
   virtual void settle() = 0;
-  /// The parameters as they are, in host memory; valid until the next step, settle() or restore().
+  /// The parameters as they are, or their mean while averaging, in host memory; valid until the next step,
+  /// settle() or restore().
   virtual WeightView weights() = 0;
   /// Scores text with the parameters as they are, where the engine computes; valid as weights() is.
   /// `end_of_sentence` is the vocabulary's.

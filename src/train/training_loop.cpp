@@ -55,6 +55,8 @@ TrainingLoop::TrainingLoop(const TrainingParts& parts)
 void TrainingLoop::start() {
   state_.data_hash = parts_.data.hash;
   metrics_.emplace(parts_.directory.metrics(), 0);
+  const OptimizerConfig& optimizer = parts_.config.train.optimizer;
+  if (optimizer.name == "asgd" && optimizer.average_patience == 0) parts_.engine.start_averaging();
   metrics_->append({{"event", "start"},
                     {"parameters", parts_.engine.shape().parameter_count()},
                     {"words", parts_.engine.shape().words},
@@ -165,6 +167,12 @@ bool TrainingLoop::validate() {
   lap();
   if (!std::isfinite(perplexity_)) {
     diverged(state_.position, fmt::format("the validation perplexity is {}", perplexity_));
+  }
+  const OptimizerConfig& optimizer = parts_.config.train.optimizer;
+  if (optimizer.name == "asgd" && !parts_.engine.averaging() &&
+      state_.validations.stagnates(perplexity_, optimizer.average_patience)) {
+    parts_.engine.start_averaging();
+    report_.say("from here on the mean of the weights counts");
   }
   schedule_.record_validation(perplexity_);
   state_.plateau = schedule_.state();

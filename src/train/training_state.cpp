@@ -1,5 +1,6 @@
 #include "train/training_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -43,6 +44,16 @@ bool ValidationHistory::record(double perplexity, int64_t epoch, int64_t step, d
   return false;
 }
 
+bool ValidationHistory::stagnates(double perplexity, int64_t patience) {
+  const bool worse = perplexity > best_before_recent;
+  recent.push_back(perplexity);
+  while (static_cast<int64_t>(recent.size()) > patience) {
+    best_before_recent = std::min(best_before_recent, recent.front());
+    recent.erase(recent.begin());
+  }
+  return worse;
+}
+
 std::string end_reason(const TrainConfig& config, const TrainingState& state) {
   if (config.epochs > 0 && state.position.epoch >= config.epochs) return "epochs";
   if (config.max_steps > 0 && state.position.step >= config.max_steps) return "max_steps";
@@ -73,7 +84,9 @@ std::string dump_state(const TrainingState& state) {
         {"best_epoch", state.validations.best_epoch},
         {"without_improvement", state.validations.without_improvement},
         {"last_step", state.validations.last_step},
-        {"last_seconds", state.validations.last_seconds}}},
+        {"last_seconds", state.validations.last_seconds},
+        {"recent", state.validations.recent},
+        {"best_before_recent", number_or_null(state.validations.best_before_recent)}}},
       {"seconds", state.seconds},
       {"streams", state.streams},
       {"metrics_bytes", state.metrics_bytes},
@@ -105,6 +118,8 @@ TrainingState parse_state(std::string_view json, std::string_view name) {
     validations.at("without_improvement").get_to(state.validations.without_improvement);
     validations.at("last_step").get_to(state.validations.last_step);
     validations.at("last_seconds").get_to(state.validations.last_seconds);
+    validations.at("recent").get_to(state.validations.recent);
+    state.validations.best_before_recent = number_or_infinity(validations.at("best_before_recent"));
     root.at("seconds").get_to(state.seconds);
     root.at("streams").get_to(state.streams);
     root.at("metrics_bytes").get_to(state.metrics_bytes);

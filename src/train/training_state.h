@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/config.h"
 #include "model/training_model.h"
@@ -31,9 +32,14 @@ struct ValidationHistory {
   int64_t without_improvement = 0;                        ///< validations since the best
   int64_t last_step = -1;                                 ///< steps made at the latest validation
   double last_seconds = 0;                                ///< and seconds of the run
+  std::vector<double> recent;                             ///< perplexities that stagnates() passes over
+  double best_before_recent = std::numeric_limits<double>::infinity();  ///< the lowest before them
 
   /// Takes a validation in; true when it is a new best.
   bool record(double perplexity, int64_t epoch, int64_t step, double seconds);
+  /// Whether a validation of this perplexity is worse than the best of all but the last `patience` before it.
+  /// Takes it in for the next call.
+  bool stagnates(double perplexity, int64_t patience);
 };
 
 /// Where a run stands, apart from its tensors: all that a checkpoint holds as JSON. Position: `epoch` and

@@ -49,6 +49,15 @@ TEST_F(ClassFile, NamesAreFreeAndTheOrderOfLinesDoesNotMatter) {
   EXPECT_THAT(classes.cluster_of, ElementsAre(kShortlist, 0, 1, 3, 2, kShortlist));
 }
 
+TEST_F(ClassFile, TakesThePathsOfABrownClustering) {
+  const WordClasses classes =
+      load_classes(write("paths", "0\tb\t7\n0\td\t5\n10\ta\t8\n110\tc\t6\n110\tzebra\t1\n"), vocabulary_);
+  EXPECT_EQ(classes.clusters, 3);
+  EXPECT_THAT(classes.cluster_of, ElementsAre(kShortlist, 1, 0, 2, 0, kShortlist));
+  EXPECT_THAT(message_of<DataError>([&] { load_classes(write("paths", "0 b x\n"), vocabulary_); }),
+              HasSubstr(":1: \"0 b x\" given, expected a word and its class"));
+}
+
 TEST_F(ClassFile, ReservedSymbolsAreOnTheShortlistWhateverItSays) {
   const WordClasses classes =
       load_classes(write("classes", "</s> 0\n<unk> 1\na -\nb 1\nc 2\nd 2\n"), vocabulary_);

@@ -102,8 +102,8 @@ TEST(ConfigFile, TellsAllProblemsAtOnce) {
                          "recipe.json: model.layers: 0 given, expected an integer from 1 to 64",
                          "recipe.json: model.beam: unknown key here, did you mean \"decode.beam\"?",
                          "recipe.json: train.optimizer.name: \"sdg\" given, expected \"sgd\", \"momentum\", "
-                         "\"adagrad\", \"adam\" or "
-                         "\"adamw\"",
+                         "\"adagrad\", \"adam\", "
+                         "\"adamw\" or \"asgd\"",
                          "recipe.json: train.epochs: \"many\" given, expected an integer of at least 0",
                          "recipe.json: train.clip_norm: -1 given, expected a number of at least 0",
                          "recipe.json: train.schedule: [] given, expected an object",
@@ -234,7 +234,7 @@ TEST(ConfigFile, DumpsWhatItReadsBack) {
   config.model.layers = 3;
   config.model.hidden = {5, 7, 11};
   config.model.init_range = 0.1 + 0.2;
-  config.model.dropout = {0.1, 1.0 / 3, 1e-7, 0.999999999999, true};
+  config.model.dropout = {0.1, 1.0 / 3, 1e-7, 0.999999999999, 0.25, true};
   config.train.optimizer.epsilon = 5e-324;
   config.train.seed = UINT64_MAX - 1;
   config.train.validate_every = {0, 7, 0.1};

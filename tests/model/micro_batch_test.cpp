@@ -121,7 +121,9 @@ Windows train_windows(const Case& c, const StepPieces& pieces) {
   config.embedding = 6;
   config.tie_embeddings = c.tied;
   config.init_range = 0.5;
-  config.dropout = {.input = 0.3, .hidden = 0.4, .output = 0.2, .embedding = 0.2, .locked = c.locked};
+  config.dropout = {
+      .input = 0.3, .hidden = 0.4, .output = 0.2, .embedding = 0.2, .weight = 0.3, .locked = c.locked};
+  config.regularization = {.activation = 2, .temporal = 1};
   const HeadLayout head = layout();
   ThreadPool pool(2);
   TrainingModel model(config, make_shape(config, kWords, head.clusters()), head, 5, pool);

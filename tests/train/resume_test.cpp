@@ -98,10 +98,21 @@ TEST_P(ResumeTest, StoppingAfterEachStepGivesTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Recipes, ResumeTest,
                          ::testing::Values(Recipe{"sgd_with_dropout",
                                                   [](Config& c) {
-                                                    c.model.dropout = {0.1, 0.2, 0.3, 0.1, false};
+                                                    c.model.dropout = {0.1, 0.2, 0.3, 0.1, 0, false};
                                                     c.model.layers = 2;
                                                     c.model.hidden = {5, 6};
                                                     c.train.schedule = {"plateau", 0, 0.5, 0, 0, 0};
+                                                  }},
+                                           Recipe{"awd",
+                                                  [](Config& c) {
+                                                    c.model.dropout.weight = 0.3;
+                                                    c.model.dropout.locked = true;
+                                                    c.model.dropout.output = 0.2;
+                                                    c.model.regularization = {2, 1};
+                                                    c.train.optimizer.name = "asgd";
+                                                    c.train.optimizer.weight_decay = 0.01;
+                                                    c.train.optimizer.average_patience = 1;
+                                                    c.train.validate_every = {0, 3, 0};
                                                   }},
                                            Recipe{"momentum_with_weight_decay",
                                                   [](Config& c) {

@@ -20,6 +20,7 @@ struct Case {
   int64_t embedding;
   bool tied;
   DropoutConfig dropout;
+  RegularizationConfig regularization{};
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
@@ -40,6 +41,7 @@ ModelConfig config_of(const Case& c) {
   config.tie_embeddings = c.tied;
   config.init_range = 0.5;
   config.dropout = c.dropout;
+  config.regularization = c.regularization;
   return config;
 }
 
@@ -95,10 +97,12 @@ class TorchModel {
         x = x * mask(Purpose::dropout_hidden, case_.dropout.hidden, shape_.layer_input(layer), step,
                      static_cast<int64_t>(layer));
       }
-      x = recurrent(layer, x, next_state, at_state);
+      x = recurrent(layer, x, next_state, at_state, step);
     }
     state_ = next_state.detach();
+    at::Tensor penalty = temporal_penalty(x, batch);
     x = x * mask(Purpose::dropout_output, case_.dropout.output, shape_.hidden.back(), step, 0);
+    penalty = penalty + activation_penalty(x, batch);
     x = x.view({kSteps * kStreams, -1});
     if (shape_.has_projection()) x = at::matmul(x, tensors_["projection.weight"].t());
 
@@ -125,7 +129,9 @@ class TorchModel {
     }
     std::vector<at::Tensor> inputs;
     for (const std::string& name : names_) inputs.push_back(tensors_[name]);
-    const auto all = torch::autograd::grad({sum * scale}, inputs, {}, std::nullopt, false, true);
+    const auto all =
+        torch::autograd::grad({sum * scale + penalty * (scale * static_cast<double>(batch.target_count))},
+                              inputs, {}, std::nullopt, false, true);
     for (size_t i = 0; i < names_.size(); ++i) {
       gradients[names_[i]] = all[i].defined() ? all[i] : at::zeros_like(inputs[i]);
     }
@@ -133,6 +139,36 @@ class TorchModel {
   }
 
  private:
+  // Which positions of the window have a target, [steps, streams].
+  static at::Tensor has_target(const Batch& batch) {
+    at::Tensor mask = at::zeros({kSteps, kStreams});
+    for (size_t i = 0; i < batch.targets.size(); ++i) {
+      mask.mutable_data_ptr<float>()[i] = batch.targets[i] == kNoTarget ? 0.0F : 1.0F;
+    }
+    return mask;
+  }
+  // As AWD-LSTM has them, α · h.pow(2).mean() and β · (h[1:] − h[:-1]).pow(2).mean(), over what has targets.
+  at::Tensor activation_penalty(const at::Tensor& h, const Batch& batch) {
+    const at::Tensor mask = has_target(batch).unsqueeze(2).expand_as(h);
+    return case_.regularization.activation * (h.pow(2) * mask).sum() / mask.sum();
+  }
+  at::Tensor temporal_penalty(const at::Tensor& h, const Batch& batch) {
+    const at::Tensor both =
+        has_target(batch).narrow(0, 1, kSteps - 1) * has_target(batch).narrow(0, 0, kSteps - 1);
+    const at::Tensor change = h.narrow(0, 1, kSteps - 1) - h.narrow(0, 0, kSteps - 1);
+    const at::Tensor mask = both.unsqueeze(2).expand_as(change);
+    return case_.regularization.temporal * (change.pow(2) * mask).sum() / mask.sum();
+  }
+
+  // The recurrent weights under weight drop, through which the gradient flows.
+  at::Tensor thinned(const at::Tensor& weight, int64_t layer, int64_t step) {
+    at::Tensor ones = at::ones_like(weight);
+    kernels::apply_dropout({weight.size(0), 1, weight.size(1)}, case_.dropout.weight, false,
+                           {kSeed, Purpose::dropout_weight, step, 4 * layer + 1},
+                           ones.mutable_data_ptr<float>(), pool_);
+    return weight * ones;
+  }
+
   at::Tensor mask(Purpose purpose, double probability, int64_t width, int64_t step, int64_t layer) {
     at::Tensor ones = at::ones({kSteps, kStreams, width});
     kernels::apply_dropout({kSteps, kStreams, width}, probability, case_.dropout.locked,
@@ -140,11 +176,13 @@ class TorchModel {
     return ones;
   }
 
-  at::Tensor recurrent(size_t layer, const at::Tensor& x, at::Tensor& next_state, int64_t& at_state) {
+  at::Tensor recurrent(size_t layer, const at::Tensor& x, at::Tensor& next_state, int64_t& at_state,
+                       int64_t step) {
     const std::string suffix = "_l" + std::to_string(layer);
-    const std::vector<at::Tensor> weights{tensors_["rnn.weight_ih" + suffix],
-                                          tensors_["rnn.weight_hh" + suffix],
-                                          tensors_["rnn.bias_ih" + suffix], tensors_["rnn.bias_hh" + suffix]};
+    const std::vector<at::Tensor> weights{
+        tensors_["rnn.weight_ih" + suffix],
+        thinned(tensors_["rnn.weight_hh" + suffix], static_cast<int64_t>(layer), step),
+        tensors_["rnn.bias_ih" + suffix], tensors_["rnn.bias_hh" + suffix]};
     const int64_t width = shape_.hidden[layer];
     const int64_t at_h = at_state;
     at_state += width;
@@ -232,6 +270,16 @@ const std::vector<Case> kCases{
     {"tied_projected", "gru", {9, 7}, 6, true, {}},
     {"dropout", "lstm", {9, 7}, 6, false, {.input = 0.3, .hidden = 0.4, .output = 0.2}},
     {"locked_dropout", "gru", {9, 7}, 6, true, {.input = 0.2, .hidden = 0.3, .output = 0.3, .locked = true}},
+    {"weight_drop", "lstm", {9, 7}, 6, false, {.weight = 0.5}},
+    {"weight_drop_gru", "gru", {9, 7}, 6, true, {.weight = 0.3}},
+    {"penalties", "lstm", {9, 7}, 6, false, {}, {.activation = 2, .temporal = 1}},
+    {"awd",
+     "lstm",
+     {9, 6},
+     6,
+     true,
+     {.input = 0.4, .hidden = 0.25, .output = 0.4, .weight = 0.5, .locked = true},
+     {.activation = 2, .temporal = 1}},
 };
 INSTANTIATE_TEST_SUITE_P(Models, TrainingModelTest, ::testing::ValuesIn(kCases),
                          [](const auto& instance) { return std::string(instance.param.name); });
