@@ -3,15 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <string>
 
+#include "base/vector_norm.h"
 #include "model/training_model.h"
 
 namespace hsm {
 namespace {
 
+using test::norm;
 using testing::ElementsAre;
 
 TEST(MicroBatch, GroupsDifferByAtMostOneStream) {
@@ -136,12 +137,6 @@ Windows train_windows(const Case& c, const StepPieces& pieces) {
   const auto state = model.carried_state(kStreams);
   result.state.assign(state.begin(), state.end());
   return result;
-}
-
-double norm(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value * value;
-  return std::sqrt(sum);
 }
 
 void expect_equal_within_rounding(const Windows& pieces, const Windows& whole) {
