@@ -19,26 +19,11 @@ TrainingEngineFactory on_gpu(const GpuModule& module, const GpuOptions& options)
   };
 }
 
-// A setting that only the processor's engine knows, or null.
-const char* processor_setting(const Config& config) {
-  if (config.model.dropout.weight > 0) return "model.dropout.weight";
-  if (config.model.regularization.activation > 0) return "model.regularization.activation";
-  if (config.model.regularization.temporal > 0) return "model.regularization.temporal";
-  if (config.train.optimizer.name == "asgd") return "train.optimizer.name";
-  return nullptr;
-}
-
 }  // namespace
 
 TrainingEngineFactory choose_training_engine(const Config& config) {
   const std::string& device = config.runtime.device;
-  std::optional<int> gpu = kernels::choose_device(device);
-  if (const char* setting = processor_setting(config); gpu && setting != nullptr) {
-    const std::string problem = std::string(setting) + ": can't be done on a GPU yet";
-    if (device != "auto") throw UsageError(problem + "; expected runtime.device \"cpu\" with it");
-    spdlog::warn("{}. Training runs on the CPU", problem);
-    gpu.reset();
-  }
+  const std::optional<int> gpu = kernels::choose_device(device);
   if (gpu) {
     if (const GpuModule* module = open_gpu_module(device, "Training")) {
       spdlog::info("training on cuda:{} in {}", *gpu, config.train.precision);

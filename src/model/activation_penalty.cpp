@@ -28,11 +28,20 @@ void ActivationPenalty::begin_window(const Batch& window, float scale) {
   }
 }
 
+float ActivationPenalty::activation_factor(int64_t width) const {
+  return static_cast<float>(
+      2 * activation_ * weight_ /
+      (static_cast<double>(std::max<int64_t>(1, positions_)) * static_cast<double>(width)));
+}
+
+float ActivationPenalty::temporal_factor(int64_t width) const {
+  return static_cast<float>(2 * temporal_ * weight_ /
+                            (static_cast<double>(std::max<int64_t>(1, pairs_)) * static_cast<double>(width)));
+}
+
 void ActivationPenalty::add_activation(const Batch& part, int64_t width, std::span<const float> output,
                                        std::span<float> gradient, ThreadPool& pool) const {
-  if (positions_ == 0) return;
-  const auto factor = static_cast<float>(2 * activation_ * weight_ /
-                                         (static_cast<double>(positions_) * static_cast<double>(width)));
+  const float factor = activation_factor(width);
   pool.run(part.steps, [&](int64_t step, int /*worker*/) {
     for (int64_t stream = 0; stream < part.streams; ++stream) {
       if (!counts(part, step, stream)) continue;
@@ -44,9 +53,7 @@ void ActivationPenalty::add_activation(const Batch& part, int64_t width, std::sp
 
 void ActivationPenalty::find_temporal(const Batch& part, int64_t width, std::span<const float> output,
                                       std::span<float> gradient, ThreadPool& pool) const {
-  const auto factor =
-      static_cast<float>(2 * temporal_ * weight_ /
-                         (static_cast<double>(std::max<int64_t>(1, pairs_)) * static_cast<double>(width)));
+  const float factor = temporal_factor(width);
   const auto row = static_cast<size_t>(part.streams * width);
   pool.run(part.steps, [&](int64_t step, int /*worker*/) {
     for (int64_t stream = 0; stream < part.streams; ++stream) {

@@ -25,6 +25,10 @@ class ActivationPenalty {
   /// losses.
   void begin_window(const Batch& window, float scale);
 
+  /// What h, and differences of h, of `width` units are multiplied by in the gradients.
+  [[nodiscard]] float activation_factor(int64_t width) const;
+  [[nodiscard]] float temporal_factor(int64_t width) const;
+
   /// gradient += that of the activation penalty by h = output [steps, streams, width], after dropout. `part`
   /// holds streams of the window.
   void add_activation(const Batch& part, int64_t width, std::span<const float> output,

@@ -10,6 +10,7 @@ namespace hsm {
 namespace {
 
 constexpr const char* kRates = "optimizer.learning_rates";
+constexpr const char* kUpdates = "optimizer.updates";
 
 kernels::OptimizerKind kind_of(const std::string& name) {
   if (name == "sgd" || name == "asgd") return kernels::OptimizerKind::sgd;
@@ -111,15 +112,17 @@ void Optimizer::catch_up_all() {
   history_.forget();
 }
 
-void Optimizer::stand_at(int64_t step) {
-  for (Kept& kept : kept_) std::fill(kept.stamps.begin(), kept.stamps.end(), step);
-  history_ = kernels::StepHistory(step, {});
+void Optimizer::stand_at(int64_t updates) {
+  for (Kept& kept : kept_) std::fill(kept.stamps.begin(), kept.stamps.end(), updates);
+  history_ = kernels::StepHistory(updates, {});
 }
 
 void Optimizer::append_state(std::vector<StateTensor>& tensors) {
   append_tensors(tensors);
   rates_.assign(history_.rates().begin(), history_.rates().end());
   tensors.push_back({kRates, DType::f64, {static_cast<int64_t>(rates_.size())}, rates_.data()});
+  updates_ = history_.step();
+  tensors.push_back({kUpdates, DType::i64, {1}, &updates_});
 }
 
 void Optimizer::append_tensors(std::vector<StateTensor>& tensors) {
@@ -149,7 +152,15 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
   rates_.assign(saved == nullptr ? 0 : static_cast<size_t>(saved->count()), 0.0);
   checkpoint.restore(
       std::vector<StateTensor>{{kRates, DType::f64, {static_cast<int64_t>(rates_.size())}, rates_.data()}});
-  history_ = kernels::StepHistory(checkpoint.state.position.step, rates_);
+  updates_ = checkpoint.state.position.step;  // but for skipped ones; files of before the tensor have none
+  if (checkpoint.file.find(kUpdates) != nullptr) {
+    checkpoint.restore(std::vector<StateTensor>{{kUpdates, DType::i64, {1}, &updates_}});
+    if (updates_ < 0 || updates_ > checkpoint.state.position.step) {
+      throw DataError(checkpoint.file.path().string() + ": " + kUpdates + " is " + std::to_string(updates_) +
+                      ", expected 0 to " + std::to_string(checkpoint.state.position.step));
+    }
+  }
+  history_ = kernels::StepHistory(updates_, rates_);
 }
 
 }  // namespace hsm

@@ -48,8 +48,10 @@ class Optimizer {
   /// What is kept about a parameter; empty where the optimiser keeps nothing of the kind.
   [[nodiscard]] std::span<float> first_moment(size_t parameter) { return kept_[parameter].first; }
   [[nodiscard]] std::span<float> second_moment(size_t parameter) { return kept_[parameter].second; }
-  /// Says that all rows are as they are after this many steps.
-  void stand_at(int64_t step);
+  /// Updates made.
+  [[nodiscard]] int64_t updates() const noexcept { return history_.step(); }
+  /// Says that all rows are as they are after this many updates.
+  void stand_at(int64_t updates);
 
  private:
   /// What is kept for one parameter, in the order of the parameters.
@@ -69,6 +71,7 @@ class Optimizer {
   ThreadPool& pool_;
   kernels::StepHistory history_;
   std::vector<double> rates_;  // history_'s, while a checkpoint is written
+  int64_t updates_ = 0;        // likewise
   std::vector<Kept> kept_;
 };
 

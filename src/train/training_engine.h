@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/error.h"
 #include "base/thread_pool.h"
 #include "classes/word_classes.h"
 #include "config/config.h"
@@ -56,13 +55,9 @@ class TrainingEngine {
   /// Waits for the oldest pending step.
   virtual StepResult finish_step() = 0;
 
-  /// From now on keeps the mean of the weights over steps, which weights() then gives (asgd). UsageError
-  /// where the engine can't.
-  virtual void start_averaging() {
-    throw UsageError(
-        "train.optimizer.name: \"asgd\" given, which this device can't do; expected runtime.device \"cpu\"");
-  }
-  [[nodiscard]] virtual bool averaging() const noexcept { return false; }
+  /// From now on keeps the mean of the weights over updates, which weights() then gives (asgd).
+  virtual void start_averaging() = 0;
+  [[nodiscard]] virtual bool averaging() const noexcept = 0;
 
   /// Does what the optimiser has put off for rows that no batch touched, as before a validation. Rounds, so
   /// it belongs at steps that are the same in every run of a configuration: never at a checkpoint.
@@ -70,7 +65,7 @@ class TrainingEngine {
   /// The parameters as they are, or their mean while averaging, in host memory; valid until the next step,
   /// settle() or restore().
   virtual WeightView weights() = 0;
-  /// Scores text with the parameters as they are, where the engine computes; valid as weights() is.
+  /// Scores text with what weights() gives, where the engine computes; valid as long.
   /// `end_of_sentence` is the vocabulary's.
   virtual std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) = 0;
 

@@ -45,6 +45,15 @@ WeightView WeightAverage::view() const {
   return view;
 }
 
+std::span<float> WeightAverage::mean(size_t parameter) {
+  return means_.empty() ? std::span<float>() : std::span<float>(means_[parameter]);
+}
+
+void WeightAverage::stand_at(int64_t steps) {
+  steps_ = steps;
+  if (!empty()) allocate();
+}
+
 void WeightAverage::append_state(std::vector<StateTensor>& tensors) {
   if (!running_) return;
   tensors.push_back({kSteps, DType::i64, {1}, &steps_});

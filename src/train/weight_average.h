@@ -32,6 +32,14 @@ class WeightAverage {
   void append_state(std::vector<StateTensor>& tensors);
   void restore(const Checkpoint& checkpoint);
 
+  // For an engine that averages elsewhere and keeps its checkpoints in this form.
+
+  [[nodiscard]] int64_t steps() const noexcept { return steps_; }
+  /// The mean of a parameter; empty when there is none.
+  [[nodiscard]] std::span<float> mean(size_t parameter);
+  /// Says that this many steps have been taken in.
+  void stand_at(int64_t steps);
+
  private:
   void allocate();
 

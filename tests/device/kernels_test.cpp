@@ -209,7 +209,26 @@ TEST_P(OnDevice, GradientsOfRowsAreAddedInOrder) {
   });
 }
 
-TEST_P(OnDevice, NormClippingAndUpdate) {
+TEST_P(OnDevice, PenaltiesOnActivations) {
+  const auto size = static_cast<int64_t>(elements(precision(), 1, 1).size());
+  expect_same_bytes(*place_, precision(), [&](Place& place) {
+    std::vector<int32_t> targets = some_rows();  // 43 steps of 7 streams
+    for (size_t i = 0; i < targets.size(); i += 5) targets[i] = -1;
+    char* gradient = place.copy(elements(precision(), kTokens * kWidth, 1));
+    const dev::PenaltyPlace penalty{place.copy(targets),
+                                    43,
+                                    7,
+                                    kWidth,
+                                    0.3F,
+                                    place.copy(elements(precision(), kTokens * kWidth, 2)),
+                                    gradient};
+    place.kernels().add_activation_penalty(penalty);
+    place.kernels().add_temporal_penalty(penalty);
+    return bytes_of(place, gradient, kTokens * kWidth * size);
+  });
+}
+
+TEST_P(OnDevice, NormClippingUpdateAndMean) {
   using dev::StepOutcome;
   constexpr int64_t kCount = 100003;
   const std::vector<float> start = random_values<float>(kCount, 1);
@@ -219,20 +238,19 @@ TEST_P(OnDevice, NormClippingAndUpdate) {
     const auto run = [&](Place& place) {
       const float* gradient = place.copy(random_values<float>(kCount, 2));
       auto* squares = place.poisoned<double>(1);
-      auto* outcome = place.poisoned<StepOutcome>(1);
+      auto* outcome = place.copy(std::vector<StepOutcome>{{0, 0, 6, 0, 0, 0, 0}});
       auto* scratch = place.poisoned<double>(dev::DeviceKernels::kNormScratch);
       place.kernels().sum_of_squares({gradient, kCount}, squares, scratch);
-      place.kernels().clip_norm({squares, 1, place.copy(std::vector<float>{3}), 1, 20, 1, outcome});
+      place.kernels().clip_norm(
+          {squares, 1, place.copy(std::vector<float>{3}), 1, 20, 1, 0.1, 0.9, 0.99, outcome});
       dev::UpdateValues<void> values{};
       values.rule = {.kind = kind,
-                     .rate = 0.1F,
                      .decay = 0.01F,
                      .keep = 0.999F,
                      .momentum = 0.9F,
                      .rest1 = 0.1F,
                      .beta2 = 0.99F,
                      .rest2 = 0.01F,
-                     .root_factor = 1.5F,
                      .epsilon = 1e-6F};
       values.outcome = outcome;
       values.gradient = gradient;
@@ -243,10 +261,14 @@ TEST_P(OnDevice, NormClippingAndUpdate) {
       for (float& value : second) value = std::abs(value);
       values.second = place.copy(second);
       place.kernels().update(values, kCount);
+      float* mean = place.copy(random_values<float>(kCount, 5));
+      place.kernels().average({outcome, 3, values.value, mean}, kCount);
       place.wait();
+      EXPECT_EQ(outcome->updates, 7);
       EXPECT_EQ(outcome->ok, 1);
       EXPECT_LT(outcome->coefficient, 0.5F);
       std::vector<float> result(values.value, values.value + kCount);
+      result.insert(result.end(), mean, mean + kCount);
       result.push_back(static_cast<float>(outcome->norm));
       return result;
     };

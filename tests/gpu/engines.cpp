@@ -2,23 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
 
+#include "base/vector_norm.h"
 #include "gpu/gpu_module.h"
 #include "kernels/cuda_device.h"
 #include "kernels/device/host_kernels.h"
 
 namespace hsm::test {
 namespace {
-
-double norm(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value * value;
-  return std::sqrt(sum);
-}
 
 double number_at(const StateTensor& tensor, int64_t i) {
   if (tensor.dtype == DType::f32) return static_cast<const float*>(tensor.data)[i];
@@ -85,17 +79,21 @@ std::unique_ptr<TrainingEngine> cpu_engine(const Config& config, ThreadPool& poo
 
 std::unique_ptr<TrainingEngine> device_engine(const Config& config, ThreadPool& pool) {
   const HeadLayout head = engine_layout();
+  return make_test_engine(config, make_shape(config.model, kEngineWords, head.clusters()), head, pool);
+}
+
+std::unique_ptr<TrainingEngine> make_test_engine(const Config& config, ModelShape shape, HeadLayout layout,
+                                                 ThreadPool& pool) {
   if (const std::optional<int> device = test_device()) {
     const auto library = std::filesystem::path(HSM_PROGRAM).parent_path() / "libhsm_cuda.so";
-    return load_gpu_module(library).make_training_engine(
-        config, make_shape(config.model, kEngineWords, head.clusters()), head, pool, {*device, 0});
+    return load_gpu_module(library).make_training_engine(config, std::move(shape), std::move(layout), pool,
+                                                         {*device, 0});
   }
   EnginePlace place;
   place.precision = parse_precision(config.train.precision);
   place.kernels = std::make_unique<HostKernels>(kernels::device::element_type(place.precision));
-  place.scoring_kernels = std::make_unique<HostKernels>(kernels::device::ElementType::f32);
-  return make_device_engine(config, make_shape(config.model, kEngineWords, head.clusters()), head, pool,
-                            std::move(place));
+  place.float_kernels = std::make_unique<HostKernels>(kernels::device::ElementType::f32);
+  return make_device_engine(config, std::move(shape), std::move(layout), pool, std::move(place));
 }
 
 StepResult train_step(TrainingEngine& engine, int64_t number) {

@@ -36,6 +36,10 @@ std::optional<int> test_device();
 /// The device's engine on that GPU, else in host memory, with the device's kernels run there.
 std::unique_ptr<TrainingEngine> device_engine(const Config& config, ThreadPool& pool);
 
+/// The same for a model of its own; a TrainingEngineFactory.
+std::unique_ptr<TrainingEngine> make_test_engine(const Config& config, ModelShape shape, HeadLayout layout,
+                                                 ThreadPool& pool);
+
 StepResult train_step(TrainingEngine& engine, int64_t number);
 
 /// What a checkpoint would hold, as numbers.

@@ -34,6 +34,8 @@ class LateEngine final : public TrainingEngine {
     return result;
   }
   void settle() override { idle()->settle(); }
+  void start_averaging() override { idle()->start_averaging(); }
+  [[nodiscard]] bool averaging() const noexcept override { return engine_->averaging(); }
   WeightView weights() override { return idle()->weights(); }
   std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override {
     return idle()->make_scorer(end_of_sentence);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "train/temporary_folder.h"
 
@@ -315,6 +316,21 @@ TEST_P(OptimizerState, GoesOnToTheSameBitsFromACheckpoint) {
   whole.catch_up_all();
   after.catch_up_all();
   EXPECT_EQ(second.values(), straight.values());
+}
+
+TEST(OptimizerUpdates, AreNoMoreThanSteps) {
+  ThreadPool pool(1);
+  Model model;
+  Optimizer optimizer(named("adam"), 0, model.parameters, pool);
+  train(model, optimizer, 0, 3);
+  std::vector<StateTensor> tensors;
+  optimizer.append_state(tensors);
+  TemporaryFolder folder;
+  CheckpointStore store(folder.path(), 1);
+  TrainingState state;
+  state.position.step = 2;
+  store.save(state, tensors);
+  EXPECT_THROW(optimizer.restore(*store.load_newest()), DataError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, OptimizerState,

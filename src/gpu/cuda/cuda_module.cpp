@@ -61,7 +61,7 @@ class CudaModule final : public GpuModule {
           place.cuda_device = options.device;
           place.precision = precision;
           place.kernels = kernels::device::make_cuda_kernels(precision, options.device, stream);
-          place.scoring_kernels = kernels::device::make_cuda_kernels(Precision::fp32, options.device, stream);
+          place.float_kernels = kernels::device::make_cuda_kernels(Precision::fp32, options.device, stream);
           return make_device_engine(config, std::move(shape), std::move(layout), pool, std::move(place));
         },
         options);

@@ -79,6 +79,10 @@ class GuardedEngine final : public TrainingEngine {
   void settle() override {
     translated(options_, [&] { engine_->settle(); });
   }
+  void start_averaging() override {
+    translated(options_, [&] { engine_->start_averaging(); });
+  }
+  [[nodiscard]] bool averaging() const noexcept override { return engine_->averaging(); }
   WeightView weights() override {
     return translated(options_, [&] { return engine_->weights(); });
   }

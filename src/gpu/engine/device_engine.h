@@ -11,7 +11,8 @@ struct EnginePlace {
   int cuda_device = -1;  ///< negative: in host memory, as the tests do
   kernels::device::Precision precision = kernels::device::Precision::fp32;
   std::unique_ptr<kernels::device::DeviceKernels> kernels;  ///< launching on the device's current stream
-  std::shared_ptr<kernels::device::DeviceKernels> scoring_kernels;  ///< the same in float32, for validation
+  std::shared_ptr<kernels::device::DeviceKernels> float_kernels;  ///< the same in float32, for gradients of
+                                                                  ///< parameters and for validation
 };
 
 /// UsageError naming train.precision for one that is not known.

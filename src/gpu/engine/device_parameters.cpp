@@ -96,7 +96,7 @@ WeightView DeviceParameters::weights() {
   return view;
 }
 
-void DeviceParameters::append_state(int64_t step, std::vector<StateTensor>& tensors) {
+void DeviceParameters::append_state(int64_t updates, std::vector<StateTensor>& tensors) {
   weights();
   for (size_t i = 0; i < all_.size(); ++i) {
     download(all_[i].first, optimizer_.first_moment(i));
@@ -104,7 +104,7 @@ void DeviceParameters::append_state(int64_t step, std::vector<StateTensor>& tens
     const Parameter& image = host_parameters_[i];
     tensors.push_back({"parameter." + image.name, DType::f32, image.shape, image.value.data()});
   }
-  optimizer_.stand_at(step);
+  optimizer_.stand_at(updates);
   optimizer_.append_state(tensors);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,14 @@ class DeviceParameters {
   [[nodiscard]] at::Tensor& gradients() noexcept { return gradients_; }
   /// The values in host memory, brought up to date.
   WeightView weights();
-  /// Values and moments in host memory, brought up to date, after `step` steps.
-  void append_state(int64_t step, std::vector<StateTensor>& tensors);
+  /// Names, shapes and values in host memory, in the order of all().
+  [[nodiscard]] std::span<const Parameter> image() const noexcept { return host_parameters_; }
+
+  /// Values and moments in host memory, brought up to date, after so many updates.
+  void append_state(int64_t updates, std::vector<StateTensor>& tensors);
   void restore(const Checkpoint& checkpoint);
+  /// Updates that a restored checkpoint has behind it.
+  [[nodiscard]] int64_t restored_updates() const noexcept { return optimizer_.updates(); }
 
  private:
   void upload();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "gpu/engine/window_rows.h"
 
 namespace hsm {
 namespace {
@@ -58,12 +59,8 @@ DeviceTextScorer::DeviceTextScorer(const ModelShape& shape, const HeadLayout& la
       weights_(std::move(weights)),
       kernels_(std::move(kernels)),
       end_of_sentence_(end_of_sentence),
+      largest_cluster_(largest_cluster(layout)),
       layers_(shape, recurrent(shape, weights_), false) {
-  for (int64_t c = 0; c < layout.clusters(); ++c) {
-    const auto at = static_cast<size_t>(c);
-    largest_cluster_ =
-        std::max(largest_cluster_, layout.cluster_offsets[at + 1] - layout.cluster_offsets[at]);
-  }
   cluster_offsets_ = upload(layout.cluster_offsets, at::kLong, weights_.front());
   cluster_of_row_ = upload(layout.cluster_of_row, at::kInt, weights_.front());
 }

@@ -1,11 +1,13 @@
 #include "gpu/engine/window_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <iterator>
 #include <numeric>
 #include <span>
 
+#include "base/random.h"
 #include "kernels/head.h"
 #include "kernels/row_groups.h"
 
@@ -69,6 +71,32 @@ kernels::HeadShape shape_of(const HeadLayout& layout) {
 
 }  // namespace
 
+void append_factors(WindowRows& rows, float scale, double dropped, uint64_t seed, int64_t step) {
+  std::vector<int32_t>& all = rows.numbers;
+  const CounterRandom random(seed, Purpose::dropout_embedding_rows);
+  const auto kept = static_cast<float>(1 / (1 - dropped));
+  for (WindowPiece& piece : rows.pieces) {
+    if (dropped == 0) break;
+    piece.scales = {static_cast<int64_t>(all.size()), piece.inputs.count};
+    for (int64_t i = 0; i < piece.inputs.count; ++i) {
+      // A dropped row is dropped wherever the window reads it.
+      const int32_t row = all[static_cast<size_t>(piece.inputs.first + i)];
+      const double draw = random.uniform(static_cast<uint64_t>(step), static_cast<uint64_t>(row));
+      all.push_back(std::bit_cast<int32_t>(draw < dropped ? 0.0F : kept));
+    }
+  }
+  rows.scale = {static_cast<int64_t>(all.size()), 1};
+  all.push_back(std::bit_cast<int32_t>(scale));
+}
+
+int64_t largest_cluster(const HeadLayout& layout) {
+  int64_t most = 0;
+  for (size_t c = 1; c < layout.cluster_offsets.size(); ++c) {
+    most = std::max(most, layout.cluster_offsets[c] - layout.cluster_offsets[c - 1]);
+  }
+  return most;
+}
+
 WindowLister::WindowLister(const HeadLayout& layout, const StepPieces& pieces, bool tied, bool dense)
     : layout_(layout), pieces_(pieces), tied_(tied), dense_(dense) {
   for (int64_t c = 0; c < layout.clusters(); ++c) {
@@ -77,10 +105,6 @@ WindowLister::WindowLister(const HeadLayout& layout, const StepPieces& pieces, b
   }
   std::sort(cluster_rows_.begin(), cluster_rows_.end(), std::greater<>());
   std::partial_sum(cluster_rows_.begin(), cluster_rows_.end(), cluster_rows_.begin());
-}
-
-int64_t WindowLister::largest_cluster() const noexcept {
-  return cluster_rows_.empty() ? 0 : cluster_rows_.front();
 }
 
 int64_t WindowLister::most_hit_rows(int64_t tokens) const {

@@ -31,6 +31,7 @@ struct WindowPiece {
   NumberRange order;    ///< tokens by the row they read, ascending within a row
   NumberRange starts;   ///< of each distinct row's tokens in `order`, and the end
   NumberRange places;   ///< of the distinct rows among WindowRows::embedding
+  NumberRange scales;   ///< floats that the inputs' rows are multiplied by; empty: none. See append_factors()
   std::vector<HeadChunk> chunks;
 };
 
@@ -44,10 +45,18 @@ struct WindowRows {
   NumberRange head;              ///< and rows of the head's words; with tied embeddings the union of both
   NumberRange embedding_places;  ///< with `dense`: for each row of the vocabulary its place among `embedding`
   NumberRange head_places;       ///< or −1; likewise for `head`
+  NumberRange scale;             ///< a float, the factor of the summed loss. See append_factors()
 
   /// True when the head's one pass gives all of `head`, in its order.
   [[nodiscard]] bool one_pass() const { return pieces.size() == 1 && pieces[0].chunks.size() == 1; }
 };
+
+/// Appends what a window's values are multiplied by: `scale`, and scales of inputs where words are dropped
+/// with this probability, by masks of `seed` and `step` as TrainingModel has them.
+void append_factors(WindowRows& rows, float scale, double dropped, uint64_t seed, int64_t step);
+
+/// Words of the largest cluster; 0 where there is none.
+int64_t largest_cluster(const HeadLayout& layout);
 
 /// Lists the rows of windows of one model.
 class WindowLister {
@@ -56,7 +65,6 @@ class WindowLister {
   WindowLister(const HeadLayout& layout, const StepPieces& pieces, bool tied, bool dense);
 
   [[nodiscard]] WindowRows list(const Batch& batch) const;
-  [[nodiscard]] int64_t largest_cluster() const noexcept;
 
  private:
   [[nodiscard]] int64_t most_hit_rows(int64_t tokens) const;

@@ -48,6 +48,17 @@ struct MaskPlace {
   bool locked = false;
 };
 
+/// Outputs that a penalty is on, and their gradient, that of the penalty to be added: see penalty_bodies.h.
+struct PenaltyPlace {
+  const int32_t* targets = nullptr;  ///< [steps, streams], negative for none
+  int64_t steps = 0;
+  int64_t streams = 0;
+  int64_t units = 0;
+  float factor = 0;
+  const void* output = nullptr;  ///< [steps, streams, units]
+  void* gradient = nullptr;      ///< likewise
+};
+
 /// A gradient to take the norm of.
 struct GradientView {
   const float* values = nullptr;
@@ -73,6 +84,8 @@ class DeviceKernels {
                         const float* scales, int64_t rows, float* out) = 0;
   virtual void add_rows(const float* from, const int32_t* places, int64_t width, int64_t rows, float* to) = 0;
   virtual void dropout(const MaskPlace& place, void* values) = 0;
+  virtual void add_activation_penalty(const PenaltyPlace& place) = 0;
+  virtual void add_temporal_penalty(const PenaltyPlace& place) = 0;
 
   /// squares = Σ of the gradient's squares; `scratch` holds kNormScratch doubles.
   static constexpr int64_t kNormScratch = 16384 + 128;
@@ -80,6 +93,7 @@ class DeviceKernels {
   virtual void clip_norm(const ClipNorm& clip) = 0;
   /// UpdateValues of update_bodies.h for `count` indices; its copy is of elements.
   virtual void update(const UpdateValues<void>& values, int64_t count) = 0;
+  virtual void average(const AverageValues& values, int64_t count) = 0;
 };
 
 }  // namespace hsm::kernels::device

@@ -3,6 +3,7 @@
 
 #include "kernels/device/device_kernels.h"
 #include "kernels/device/dropout_body.h"
+#include "kernels/device/penalty_bodies.h"
 #include "kernels/device/row_bodies.h"
 
 namespace hsm::kernels::device {
@@ -45,6 +46,24 @@ class IndexKernels : public DeviceKernels {
     });
   }
 
+  void add_activation_penalty(const PenaltyPlace& place) override {
+    with_element([&](auto element) {
+      using T = decltype(element);
+      launch_(place.steps * place.streams * place.units,
+              AddActivationPenalty<T>{place.targets, place.units, place.factor,
+                                      static_cast<const T*>(place.output), static_cast<T*>(place.gradient)});
+    });
+  }
+
+  void add_temporal_penalty(const PenaltyPlace& place) override {
+    with_element([&](auto element) {
+      using T = decltype(element);
+      launch_(place.steps * place.streams * place.units,
+              AddTemporalPenalty<T>{place.targets, place.steps, place.streams, place.units, place.factor,
+                                    static_cast<const T*>(place.output), static_cast<T*>(place.gradient)});
+    });
+  }
+
   void sum_of_squares(const GradientView& gradient, double* squares, double* scratch) override {
     const int64_t parts = smaller<int64_t>(gradient.count, kNormParts);
     const int64_t sums = smaller<int64_t>(parts, kNormSums);
@@ -63,6 +82,8 @@ class IndexKernels : public DeviceKernels {
                                      static_cast<T*>(values.copy)});
     });
   }
+
+  void average(const AverageValues& values, int64_t count) override { launch_(count, values); }
 
  protected:
   [[nodiscard]] ElementType type() const { return type_; }

@@ -41,11 +41,15 @@ struct SumParts {
 struct StepOutcome {
   double loss;        ///< Σ over the window
   double norm;        ///< of the gradients, before clipping, the loss's scale taken out
+  int64_t updates;    ///< made so far, this step's among them when it is ok
   float coefficient;  ///< that the update multiplies gradients by
+  float rate;         ///< UpdateRule's, which like root_factor corrects Adam's bias by the number of updates
+  float root_factor;  ///< UpdateRule's
   int32_t ok;         ///< loss and norm are finite; else the update changes nothing
 };
 
-/// Fills the outcome from the sums of squares of each gradient and from the losses of each piece. One index.
+/// Fills the outcome from the sums of squares of each gradient, from the losses of each piece, and from the
+/// outcome of the step before. One index.
 struct ClipNorm {
   const double* squares;
   int64_t gradients;
@@ -53,6 +57,9 @@ struct ClipNorm {
   int64_t pieces;
   double clip_norm;  ///< 0: none
   double loss_scale;
+  double learning_rate;
+  double beta1;  ///< 0 where no bias is to be corrected
+  double beta2;  ///< likewise
   StepOutcome* outcome;
 
   HSM_HOST_DEVICE void operator()(int64_t) const {
@@ -63,7 +70,15 @@ struct ClipNorm {
     const double norm = sqrt(sum) / loss_scale;
     const double clipped = clip_norm > 0 && norm > clip_norm ? clip_norm / norm : 1;
     const bool ok = finite(loss) && finite(norm);
-    *outcome = {loss, norm, ok ? static_cast<float>(clipped / loss_scale) : 0.0F, ok ? 1 : 0};
+    const int64_t updates = outcome->updates + 1;
+    const auto t = static_cast<double>(updates);
+    *outcome = {loss,
+                norm,
+                ok ? updates : updates - 1,
+                ok ? static_cast<float>(clipped / loss_scale) : 0.0F,
+                static_cast<float>(learning_rate / (1 - pow(beta1, t))),
+                static_cast<float>(1 / sqrt(1 - pow(beta2, t))),
+                ok ? 1 : 0};
   }
 
   HSM_HOST_DEVICE static bool finite(double x) { return x - x == 0; }
@@ -74,7 +89,7 @@ struct ClipNorm {
 /// its gradient stands, −1 for a row without (an index a value of the parameter). Both null: dense.
 template <class T>
 struct UpdateValues {
-  UpdateRule rule;  ///< its scale is not used
+  UpdateRule rule;  ///< but its scale, rate and root_factor, which the outcome has
   const StepOutcome* outcome;
   const float* gradient;
   const int32_t* rows;
@@ -104,6 +119,7 @@ struct UpdateValues {
 
  private:
   HSM_HOST_DEVICE float apply(int64_t at, float d, float v) const {
+    const float rate = outcome->rate;
     if (rule.kind == OptimizerKind::adamw) {
       v *= rule.keep;
     } else {
@@ -111,18 +127,37 @@ struct UpdateValues {
     }
     switch (rule.kind) {
       case OptimizerKind::sgd:
-        return fmaf(-rule.rate, d, v);
+        return fmaf(-rate, d, v);
       case OptimizerKind::momentum:
         first[at] = fmaf(rule.momentum, first[at], d);
-        return fmaf(-rule.rate, first[at], v);
+        return fmaf(-rate, first[at], v);
       case OptimizerKind::adagrad:
         second[at] = fmaf(d, d, second[at]);
         // 0 / 0 when nothing was ever accumulated and epsilon is 0.
-        return d == 0 ? v : fmaf(-rule.rate, d / (sqrtf(second[at]) + rule.epsilon), v);
+        return d == 0 ? v : fmaf(-rate, d / (sqrtf(second[at]) + rule.epsilon), v);
       default:
         first[at] = fmaf(rule.rest1, d - first[at], first[at]);
         second[at] = fmaf(rule.rest2 * d, d, rule.beta2 * second[at]);
-        return fmaf(-rule.rate, first[at] / fmaf(sqrtf(second[at]), rule.root_factor, rule.epsilon), v);
+        return fmaf(-rate, first[at] / fmaf(sqrtf(second[at]), outcome->root_factor, rule.epsilon), v);
+    }
+  }
+};
+
+/// The mean of a parameter over updates, as train/weight_average.h keeps it: after update k = 1, 2, … of
+/// those that it is over, mean += (value − mean) / max(1, k − 1). An index a value.
+struct AverageValues {
+  const StepOutcome* outcome;
+  int64_t before;  ///< updates made before the first that the mean is over
+  const float* value;
+  float* mean;
+
+  HSM_HOST_DEVICE void operator()(int64_t i) const {
+    if (outcome->ok == 0) return;
+    const int64_t steps = outcome->updates - before;
+    if (steps <= 2) {
+      mean[i] = value[i];
+    } else {
+      mean[i] = fmaf(1.0F / static_cast<float>(steps - 1), value[i] - mean[i], mean[i]);
     }
   }
 };

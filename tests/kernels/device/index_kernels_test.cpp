@@ -114,7 +114,7 @@ TEST(ClipNorm, ScalesDownWhatIsTooLongAndTakesTheLossScaleOut) {
   const std::vector<float> losses{3, 4};
   StepOutcome outcome{};
   const auto clip = [&](double limit, double scale) {
-    kernels.clip_norm({squares.data(), 2, losses.data(), 2, limit, scale, &outcome});
+    kernels.clip_norm({squares.data(), 2, losses.data(), 2, limit, scale, 0.1, 0, 0, &outcome});
     return outcome;
   };
   EXPECT_NEAR(clip(0, 1).norm, norm, 1e-12 * norm);
@@ -132,12 +132,128 @@ TEST(ClipNorm, WhatIsNotFiniteIsNotOk) {
   for (const double square : {1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
     for (const float loss : {1.0F, std::numeric_limits<float>::infinity(), std::nanf("")}) {
       StepOutcome outcome{};
-      kernels.clip_norm({&square, 1, &loss, 1, 5, 1, &outcome});
+      kernels.clip_norm({&square, 1, &loss, 1, 5, 1, 0.1, 0.9, 0.99, &outcome});
       const bool finite = std::isfinite(square) && std::isfinite(loss);
       EXPECT_EQ(outcome.ok, finite ? 1 : 0);
       EXPECT_EQ(outcome.coefficient, finite ? 1 : 0);
+      EXPECT_EQ(outcome.updates, finite ? 1 : 0);
     }
   }
+}
+
+// What Adam divides by counts updates; a skipped step is none.
+TEST(ClipNorm, CorrectsTheBiasByTheNumberOfUpdates) {
+  HostKernels kernels(ElementType::f32);
+  const OptimizerOptions options{.kind = OptimizerKind::adam, .beta1 = 0.8, .beta2 = 0.9};
+  StepOutcome outcome{};
+  int64_t updates = 0;
+  for (const float loss : {1.0F, 2.0F, std::nanf(""), 3.0F, INFINITY, INFINITY, 2.0F}) {
+    const double square = 1;
+    kernels.clip_norm({&square, 1, &loss, 1, 0, 1, 0.3, options.beta1, options.beta2, &outcome});
+    if (std::isfinite(loss)) ++updates;
+    EXPECT_EQ(outcome.updates, updates);
+    if (outcome.ok == 0) continue;
+    const UpdateRule expected = make_rule(options, updates, 0.3, 1);
+    EXPECT_FLOAT_EQ(outcome.rate, expected.rate);
+    EXPECT_FLOAT_EQ(outcome.root_factor, expected.root_factor);
+  }
+  EXPECT_EQ(updates, 4);
+}
+
+TEST(ClipNorm, GivesOtherRulesTheLearningRate) {
+  HostKernels kernels(ElementType::f32);
+  StepOutcome outcome{};
+  const double square = 1;
+  const float loss = 1;
+  kernels.clip_norm({&square, 1, &loss, 1, 0, 1, 0.3, 0, 0, &outcome});
+  EXPECT_EQ(outcome.rate, 0.3F);
+  EXPECT_EQ(outcome.root_factor, 1);
+}
+
+// ---- penalties and the mean of the weights
+
+/// Outputs [steps, streams, units], and which of them have a target.
+struct Outputs {
+  static constexpr int64_t kSteps = 4;
+  static constexpr int64_t kStreams = 3;
+  static constexpr int64_t kUnits = 5;
+  std::vector<int32_t> targets{1, -1, 2, 3, -1, -1, 5, 6, 7, 8, 9, -1};
+  std::vector<float> values = numbers(kSteps * kStreams * kUnits, 1);
+
+  [[nodiscard]] bool counts(int64_t token) const { return targets[static_cast<size_t>(token)] >= 0; }
+  [[nodiscard]] double activation() const {
+    double sum = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (counts(static_cast<int64_t>(i) / kUnits)) sum += double{values[i]} * values[i];
+    }
+    return sum;
+  }
+  [[nodiscard]] double temporal() const {
+    double sum = 0;
+    for (size_t i = kStreams * kUnits; i < values.size(); ++i) {
+      const int64_t token = static_cast<int64_t>(i) / kUnits;
+      const double change = double{values[i]} - values[i - kStreams * kUnits];
+      if (counts(token) && counts(token - kStreams)) sum += change * change;
+    }
+    return sum;
+  }
+};
+
+/// 3 · the derivative of half of `penalty` by each output, from differences, added to `gradient`.
+std::vector<float> with_penalty(double (Outputs::*penalty)() const, std::vector<float> gradient) {
+  constexpr float kDifference = 1.0F / 64;
+  Outputs outputs;
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    const float value = outputs.values[i];
+    outputs.values[i] = value + kDifference;
+    const double above = (outputs.*penalty)();
+    outputs.values[i] = value - kDifference;
+    const double below = (outputs.*penalty)();
+    outputs.values[i] = value;
+    gradient[i] += static_cast<float>(3 * (above - below) / (4 * kDifference));
+  }
+  return gradient;
+}
+
+TEST(DevicePenalties, HaveTheGradientsOfTheirSquares) {
+  const Outputs outputs;
+  const std::vector<float> start = numbers(static_cast<int64_t>(outputs.values.size()), 2);
+  for (const bool temporal : {false, true}) {
+    std::vector<float> gradient = start;
+    const PenaltyPlace place{outputs.targets.data(), Outputs::kSteps, Outputs::kStreams, Outputs::kUnits, 3,
+                             outputs.values.data(),  gradient.data()};
+    HostKernels kernels(ElementType::f32);
+    temporal ? kernels.add_temporal_penalty(place) : kernels.add_activation_penalty(place);
+    const std::vector<float> expected =
+        with_penalty(temporal ? &Outputs::temporal : &Outputs::activation, start);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(gradient[i], expected[i], 1e-4) << "temporal " << temporal << ", " << i;
+    }
+  }
+}
+
+TEST(DeviceAverageOfValues, IsTheMeanOfAllButTheFirstOfItsUpdates) {
+  HostKernels kernels(ElementType::f32);
+  constexpr int64_t kCount = 11;
+  std::vector<float> mean(kCount, std::nanf(""));
+  std::vector<double> sum(kCount);
+  StepOutcome outcome{};
+  outcome.updates = 7;
+  int64_t steps = 0;
+  for (const int32_t ok : {1, 1, 0, 1, 1, 0, 1}) {
+    const std::vector<float> value = numbers(kCount, static_cast<uint64_t>(100 + steps));
+    outcome.ok = ok;
+    outcome.updates += ok;
+    kernels.average({&outcome, 7, value.data(), mean.data()}, kCount);
+    if (ok == 0) continue;
+    ++steps;
+    for (size_t i = 0; i < sum.size(); ++i) {
+      if (steps == 2) sum[i] = 0;  // the second takes the first one's place
+      sum[i] += value[i];
+      EXPECT_NEAR(mean[i], sum[i] / static_cast<double>(std::max<int64_t>(1, steps - 1)), 1e-6);
+    }
+  }
+  EXPECT_EQ(steps, 5);
 }
 
 // ---- updates
@@ -192,12 +308,15 @@ class DeviceUpdate : public testing::TestWithParam<OptimizerOptions> {
   }
 };
 
-constexpr StepOutcome kGood{0, 1, 0.5F, 1};
+StepOutcome good() {
+  const UpdateRule rule = make_rule(DeviceUpdate::GetParam(), 7, 0.1, 1);
+  return {0, 1, 7, 0.5F, rule.rate, rule.root_factor, 1};
+}
 
 TEST_P(DeviceUpdate, OfADenseGradientIsTheCpus) {
   const std::vector<float> gradient = numbers(kRows * kWidth, 4);
   State state = start();
-  HostKernels(ElementType::f32).update(update_of(state, kGood, gradient), kRows * kWidth);
+  HostKernels(ElementType::f32).update(update_of(state, good(), gradient), kRows * kWidth);
   expect_near(state, expected(gradient, 0.5F));
 }
 
@@ -210,7 +329,7 @@ TEST_P(DeviceUpdate, OfListedRowsLeavesTheOthersAlone) {
                 dense.begin() + rows[i] * kWidth);
   }
   State state = start();
-  UpdateValues<void> values = update_of(state, kGood, gradient);
+  UpdateValues<void> values = update_of(state, good(), gradient);
   values.rows = rows.data();
   HostKernels(ElementType::f32).update(values, 3 * kWidth);
   State whole = expected(dense, 0.5F);
@@ -234,7 +353,7 @@ TEST_P(DeviceUpdate, WithPlacesIsThatOfTheDenseGradientButForAdamwsMoments) {
                 dense.begin() + static_cast<int64_t>(row) * kWidth);
   }
   State state = start();
-  UpdateValues<void> values = update_of(state, kGood, gradient);
+  UpdateValues<void> values = update_of(state, good(), gradient);
   values.places = places.data();
   HostKernels(ElementType::f32).update(values, kRows * kWidth);
   State whole = expected(dense, 0.5F);
@@ -254,7 +373,7 @@ TEST_P(DeviceUpdate, WithPlacesIsThatOfTheDenseGradientButForAdamwsMoments) {
 TEST_P(DeviceUpdate, AfterAnOutcomeThatIsNotOkChangesNothing) {
   const std::vector<float> gradient = numbers(kRows * kWidth, 4);
   State state = start();
-  const StepOutcome bad{0, std::nan(""), 0, 0};
+  const StepOutcome bad{0, std::nan(""), 6, 0, 0.1F, 1, 0};
   HostKernels(ElementType::f32).update(update_of(state, bad, gradient), kRows * kWidth);
   EXPECT_EQ(state, start());
 }
@@ -263,7 +382,7 @@ TEST_P(DeviceUpdate, KeepsTheSixteenBitCopyInStep) {
   const std::vector<float> gradient = numbers(kRows * kWidth, 4);
   State state = start();
   std::vector<BFloat16> copy(kRows * kWidth);
-  UpdateValues<void> values = update_of(state, kGood, gradient);
+  UpdateValues<void> values = update_of(state, good(), gradient);
   values.copy = copy.data();
   HostKernels(ElementType::bf16).update(values, kRows * kWidth);
   for (size_t i = 0; i < copy.size(); ++i) EXPECT_EQ(copy[i].bits, to_bfloat16(state.value[i]).bits);
