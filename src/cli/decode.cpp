@@ -10,6 +10,7 @@
 #include "cli/decode_report.h"
 #include "cli/output.h"
 #include "cli/reading_progress.h"
+#include "decode/cpu_engine.h"
 #include "decode/model_scorer.h"
 #include "decode/network_reader.h"
 #include "decode/prompt_reader.h"
@@ -70,7 +71,8 @@ ExitCode run_decode(const DecodeOptions& options) {
   const InferenceModel model(saved.shape, saved.layout, saved.weight_view());
   const ModelScorer scorer(model, saved.vocabulary.end_of_sentence());
   ThreadPool pool(options.runtime.thread_count());
-  Decoder decoder(scorer, chosen, pool);
+  const CpuDecodeDevice device(scorer, pool);
+  Decoder decoder(device, chosen);
   const Input input = open_input(options, saved);
 
   Output out(options.output);

@@ -88,10 +88,10 @@ void print_stats(const Decoder& decoder, uint64_t budget, uint64_t model_bytes, 
   if (stats.peak_nodes > 0) {
     fmt::print(stderr, "hypothesis pool  {} nodes at most in one input\n", format_count(stats.peak_nodes));
   }
-  fmt::print(stderr, "search memory    {} of a budget of {}: {}\n", format_size(plan.bytes),
-             format_size(budget), describe_parts(plan.parts));
+  fmt::print(stderr, "search memory    {} of a budget of {}: {}\n", format_size(plan.workspace.bytes),
+             format_size(budget), describe_parts(plan.workspace.parts));
   fmt::print(stderr, "model memory     {}\n", format_size(model_bytes));
-  fmt::print(stderr, "together         {}\n", format_size(plan.bytes + model_bytes));
+  fmt::print(stderr, "together         {}\n", format_size(plan.workspace.bytes + model_bytes));
   fmt::print(stderr, "process peak     {}\n", format_size(peak_resident_bytes()));
 }
 

@@ -49,44 +49,47 @@ size_t pick(std::span<const double> weights, double u) {
 
 }  // namespace
 
-AncestralSampler::AncestralSampler(Arena& arena, const Scorer& scorer, const SamplingOptions& options,
-                                   int64_t max_draws, int threads)
-    : scorer_(&scorer),
+AncestralSampler::AncestralSampler(Arena& arena, const RowBatch& rows, Expander& expander,
+                                   const WordFilter& filter, const SamplingOptions& options,
+                                   int64_t max_draws)
+    : rows_(&rows),
+      expander_(&expander),
+      filter_(&filter),
+      scorer_(&rows.scorer()),
       random_(options.seed, Purpose::sampling),
       power_(1 / options.temperature),
-      root_size_(scorer.shortlist() + scorer.clusters()),
+      root_size_(scorer_->shortlist() + scorer_->clusters()),
       log_weights_(arena.take<float>(max_draws * root_size_, "sampling weights")),
       trials_(arena.take<Trial>(max_draws, "sampling weights")),
       pending_(arena.take<int32_t>(max_draws, "sampling weights")),
-      scratch_(arena.take<double>(scratch_row(scorer) * threads, "sampling weights")),
-      scratch_size_(scratch_row(scorer)) {}
+      scratch_(arena.take<double>(scratch_row(*scorer_) * rows.pool().threads(), "sampling weights")),
+      scratch_size_(scratch_row(*scorer_)) {}
 
 std::span<float> AncestralSampler::log_weights(size_t draw) const {
   return log_weights_.subspan(draw * static_cast<size_t>(root_size_), static_cast<size_t>(root_size_));
 }
 
-void AncestralSampler::run(std::span<WordDraw> draws, const RowBatch& rows, Expander& expander,
-                           const WordFilter& filter) {
+void AncestralSampler::run(std::span<WordDraw> draws) {
   possible_ += static_cast<int64_t>(draws.size()) * scorer_->clusters();
-  rows.pool().run(static_cast<int64_t>(draws.size()), [&](int64_t i, int) {
+  rows_->pool().run(static_cast<int64_t>(draws.size()), [&](int64_t i, int) {
     const auto index = static_cast<size_t>(i);
     trials_[index] = {0, -1};
-    prepare(draws[index], log_weights(index), rows.root(draws[index].row), filter);
+    prepare(draws[index], log_weights(index), rows_->root(draws[index].row));
   });
   auto pending = pending_.first(draws.size());
   std::iota(pending.begin(), pending.end(), 0);
   const auto shortlist = static_cast<int32_t>(scorer_->shortlist());
   while (!pending.empty()) {
-    rows.pool().run(static_cast<int64_t>(pending.size()), [&](int64_t i, int worker) {
+    rows_->pool().run(static_cast<int64_t>(pending.size()), [&](int64_t i, int worker) {
       const auto index = static_cast<size_t>(pending[static_cast<size_t>(i)]);
       propose(index, draws[index], worker);
     });
-    expander.clear();
+    expander_->clear();
     for (const int32_t index : pending) {
       const int32_t column = trials_[static_cast<size_t>(index)].column;
       WordDraw& draw = draws[static_cast<size_t>(index)];
       if (column < 0) continue;
-      const double root = double{rows.root(draw.row)[static_cast<size_t>(column)]};
+      const double root = double{rows_->root(draw.row)[static_cast<size_t>(column)]};
       if (column < shortlist) {
         draw.word = scorer_->shortlist_words()[static_cast<size_t>(column)];
         draw.log_prob = root;
@@ -98,10 +101,10 @@ void AncestralSampler::run(std::span<WordDraw> draws, const RowBatch& rows, Expa
         draw.log_prob = root;
         continue;
       }
-      if (expander.full()) settle(draws, rows, expander, filter);
-      expander.add({cluster, static_cast<int32_t>(draw.row), index, 0});
+      if (expander_->full()) settle(draws);
+      expander_->add({cluster, static_cast<int32_t>(draw.row), index, 0});
     }
-    settle(draws, rows, expander, filter);
+    settle(draws);
     const auto end = std::remove_if(pending.begin(), pending.end(), [&](int32_t index) {
       return draws[static_cast<size_t>(index)].word != kNoWord ||
              trials_[static_cast<size_t>(index)].column < 0;
@@ -112,17 +115,17 @@ void AncestralSampler::run(std::span<WordDraw> draws, const RowBatch& rows, Expa
 
 // Logarithms of the bounds of all columns.
 void AncestralSampler::prepare(const WordDraw& draw, std::span<float> log_weights,
-                               std::span<const float> root, const WordFilter& filter) const {
+                               std::span<const float> root) const {
   const auto shortlist = scorer_->shortlist_words();
   const int32_t end = scorer_->end_of_sentence();
   const double slack = std::max(0.0, 1 - power_);
   for (size_t column = 0; column < root.size(); ++column) {
     double log_weight = power_ * double{root[column]};
     if (column < shortlist.size()) {
-      if (!allowed(filter, draw, shortlist[column], end)) log_weight = kNever;
+      if (!allowed(*filter_, draw, shortlist[column], end)) log_weight = kNever;
     } else {
       const auto words = scorer_->cluster_words(static_cast<int64_t>(column - shortlist.size()));
-      if (words.size() == 1 && !allowed(filter, draw, words[0], end)) log_weight = kNever;
+      if (words.size() == 1 && !allowed(*filter_, draw, words[0], end)) log_weight = kNever;
       if (slack > 0) log_weight += slack * std::log(static_cast<double>(words.size()));
     }
     log_weights[column] = static_cast<float>(log_weight);
@@ -139,30 +142,27 @@ void AncestralSampler::propose(size_t index, const WordDraw& draw, int worker) {
   trial.column = none ? -1 : static_cast<int32_t>(pick(weights, uniforms(random_, draw, proposal).first));
 }
 
-void AncestralSampler::settle(std::span<WordDraw> draws, const RowBatch& rows, Expander& expander,
-                              const WordFilter& filter) {
-  if (expander.empty()) return;
-  expander.run(rows);
-  for (size_t i = 0; i < expander.items().size(); ++i) {
-    const Expansion& item = expander.items()[i];
-    settle(draws[static_cast<size_t>(item.owner)], item, expander.leaves(static_cast<int64_t>(i)), rows,
-           filter);
+void AncestralSampler::settle(std::span<WordDraw> draws) {
+  if (expander_->empty()) return;
+  expander_->run(*rows_);
+  for (size_t i = 0; i < expander_->items().size(); ++i) {
+    const Expansion& item = expander_->items()[i];
+    settle(draws[static_cast<size_t>(item.owner)], item, expander_->leaves(static_cast<int64_t>(i)));
   }
-  expander.clear();
+  expander_->clear();
 }
 
 // Accepts the proposed cluster and draws a leaf, or corrects the cluster's weight.
-void AncestralSampler::settle(WordDraw& draw, const Expansion& item, std::span<const float> leaves,
-                              const RowBatch& rows, const WordFilter& filter) {
+void AncestralSampler::settle(WordDraw& draw, const Expansion& item, std::span<const float> leaves) {
   const auto words = scorer_->cluster_words(item.cluster);
   const auto weights = scratch_.first(leaves.size());
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    const bool possible = allowed(filter, draw, words[leaf], scorer_->end_of_sentence());
+    const bool possible = allowed(*filter_, draw, words[leaf], scorer_->end_of_sentence());
     weights[leaf] = possible ? power_ * double{leaves[leaf]} : double{kNever};
   }
   const double log_mass = exponentiate(weights);
   const auto column = static_cast<size_t>(scorer_->shortlist() + item.cluster);
-  const double root = double{rows.root(draw.row)[column]};
+  const double root = double{rows_->root(draw.row)[column]};
   float& log_weight = log_weights(static_cast<size_t>(item.owner))[column];
   const double log_acceptance = power_ * root + log_mass - double{log_weight};
   const auto proposal = 2 * static_cast<uint64_t>(trials_[static_cast<size_t>(item.owner)].count - 1);

@@ -2,7 +2,12 @@
 #include <cstdint>
 #include <span>
 
+#include "decode/arena.h"
+#include "decode/expander.h"
+#include "decode/options.h"
+#include "decode/row_batch.h"
 #include "decode/word_draw.h"
+#include "decode/word_filter.h"
 
 namespace hsm {
 
@@ -14,11 +19,11 @@ namespace hsm {
 /// each is rejected at most once. At T = 1 that is one expansion a word.
 class AncestralSampler : public WordSampler {
  public:
-  AncestralSampler(Arena& arena, const Scorer& scorer, const SamplingOptions& options, int64_t max_draws,
-                   int threads);
+  /// Rows, expander and filter outlive the object.
+  AncestralSampler(Arena& arena, const RowBatch& rows, Expander& expander, const WordFilter& filter,
+                   const SamplingOptions& options, int64_t max_draws);
 
-  void run(std::span<WordDraw> draws, const RowBatch& rows, Expander& expander,
-           const WordFilter& filter) override;
+  void run(std::span<WordDraw> draws) override;
   [[nodiscard]] int64_t possible_expansions() const noexcept override { return possible_; }
 
  private:
@@ -29,13 +34,14 @@ class AncestralSampler : public WordSampler {
   };
 
   [[nodiscard]] std::span<float> log_weights(size_t draw) const;
-  void prepare(const WordDraw& draw, std::span<float> log_weights, std::span<const float> root,
-               const WordFilter& filter) const;
+  void prepare(const WordDraw& draw, std::span<float> log_weights, std::span<const float> root) const;
   void propose(size_t index, const WordDraw& draw, int worker);
-  void settle(std::span<WordDraw> draws, const RowBatch& rows, Expander& expander, const WordFilter& filter);
-  void settle(WordDraw& draw, const Expansion& item, std::span<const float> leaves, const RowBatch& rows,
-              const WordFilter& filter);
+  void settle(std::span<WordDraw> draws);
+  void settle(WordDraw& draw, const Expansion& item, std::span<const float> leaves);
 
+  const RowBatch* rows_;
+  Expander* expander_;
+  const WordFilter* filter_;
   const Scorer* scorer_;
   CounterRandom random_;
   double power_;  ///< 1/T

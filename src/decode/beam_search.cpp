@@ -7,10 +7,9 @@
 
 namespace hsm {
 
-BeamSearch::Slot::Slot(Arena& arena, const Scorer& scorer, const BeamOptions& options)
+BeamSearch::Slot::Slot(Arena& arena, const BeamOptions& options)
     : pool(arena, options.beam, options.nbest, options.length.max_length),
       finished(arena, options.nbest),
-      origin(arena.take<float>(scorer.state_size(), "states")),
       nodes(arena.take<int32_t>(options.beam, "live hypotheses")),
       next_nodes(arena.take<int32_t>(options.beam, "live hypotheses")),
       scores(arena.take<double>(options.beam, "live hypotheses")),
@@ -19,22 +18,19 @@ BeamSearch::Slot::Slot(Arena& arena, const Scorer& scorer, const BeamOptions& op
       end_memory(arena.take<Candidate>(options.beam, "candidates")),
       finished_nodes(arena.take<int32_t>(options.nbest, "finished hypotheses")) {}
 
-BeamSearch::BeamSearch(Arena& arena, const BeamOptions& options, const WordFilter& filter, RowBatch& rows,
-                       Expander& expander, int64_t slots)
+BeamSearch::BeamSearch(Arena& arena, const BeamOptions& options, RowEngine& engine, int64_t slots)
     : options_(options),
       penalty_(options.length.length_penalty),
-      filter_(&filter),
-      rows_(&rows),
-      expander_(&expander),
-      search_(arena, rows.scorer(), slots, options.beam),
+      end_of_sentence_(engine.end_of_sentence()),
+      search_(engine.make_word_search(slots, options.beam, options.beam)),
       queries_(arena, slots, "candidates"),
-      sequence_scorer_(arena, rows.scorer(), options.token_scores ? options.nbest : 0),
+      sequence_scorer_(options.token_scores ? engine.make_sequence_scorer(slots, options.nbest) : nullptr),
       outputs_(arena, options.nbest, "output"),
       tokens_(arena.take<int32_t>(options.nbest * options.length.max_length, "output")),
       token_log_probs_(arena.take<double>(
           options.token_scores ? options.nbest * options.length.max_length : 0, "output")) {
   slots_.reserve(static_cast<size_t>(slots));
-  for (int64_t slot = 0; slot < slots; ++slot) slots_.emplace_back(arena, rows.scorer(), options);
+  for (int64_t slot = 0; slot < slots; ++slot) slots_.emplace_back(arena, options);
 }
 
 void BeamSearch::begin(int64_t index, const Prompt& /*prompt*/, const RowSource& source) {
@@ -42,12 +38,7 @@ void BeamSearch::begin(int64_t index, const Prompt& /*prompt*/, const RowSource&
   slot.pool.clear();
   slot.finished.clear();
   slot.first_token = source.token;
-  if (source.row == kZeroState) {
-    std::fill(slot.origin.begin(), slot.origin.end(), 0.0F);
-  } else {
-    const auto state = rows_->state(source.row);
-    std::copy(state.begin(), state.end(), slot.origin.begin());
-  }
+  if (sequence_scorer_ != nullptr) sequence_scorer_->remember(index, source.row);
   slot.live = 1;
   slot.length = 0;
   slot.nodes[0] = kNoNode;
@@ -67,7 +58,7 @@ void BeamSearch::step(std::span<const ActiveInput> active) {
   for (const ActiveInput& input : active) {
     queries_.push_back(query(slots_[static_cast<size_t>(input.slot)], input.first_row));
   }
-  search_.run(queries_.all(), *rows_, *expander_, *filter_);
+  search_->run(queries_.all());
   for (size_t i = 0; i < active.size(); ++i) {
     Slot& slot = slots_[static_cast<size_t>(active[i].slot)];
     take_in(slot, queries_.all()[i], active[i].first_row);
@@ -140,13 +131,13 @@ void BeamSearch::write(int64_t index, const Prompt& prompt, ResultSink& sink) {
     const auto length = static_cast<size_t>(finished[i].length);
     const auto tokens = tokens_.subspan(first, length);
     slot.pool.words(finished[i].node, tokens.first(finished[i].ended ? length - 1 : length));
-    if (finished[i].ended) tokens[length - 1] = rows_->scorer().end_of_sentence();
+    if (finished[i].ended) tokens[length - 1] = end_of_sentence_;
     outputs_.push_back(
         {tokens, options_.token_scores ? token_log_probs_.subspan(first, length) : std::span<double>{}});
     tokens_written_ += finished[i].length;
   }
-  if (options_.token_scores) {
-    sequence_scorer_.run(outputs_.all(), slot.origin, slot.first_token, *rows_, *expander_);
+  if (sequence_scorer_ != nullptr) {
+    sequence_scorer_->run(outputs_.all(), index, slot.first_token);
   }
   sink.begin(prompt, static_cast<int64_t>(finished.size()));
   for (size_t i = 0; i < finished.size(); ++i) {
@@ -159,7 +150,7 @@ void BeamSearch::write(int64_t index, const Prompt& prompt, ResultSink& sink) {
 
 void BeamSearch::report(DecodeStats& stats) const {
   stats.tokens = tokens_written_;
-  stats.possible_expansions = search_.possible_expansions();
+  stats.possible_expansions = search_->possible_expansions();
   for (const Slot& slot : slots_) stats.peak_nodes = std::max(stats.peak_nodes, slot.pool.peak());
 }
 

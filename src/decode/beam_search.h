@@ -1,17 +1,16 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "decode/arena.h"
 #include "decode/candidates.h"
-#include "decode/expander.h"
 #include "decode/fixed_vector.h"
 #include "decode/hypothesis_pool.h"
 #include "decode/options.h"
 #include "decode/ranking.h"
-#include "decode/row_batch.h"
-#include "decode/sequence_scorer.h"
+#include "decode/row_engine.h"
 #include "decode/strategy.h"
 
 namespace hsm {
@@ -20,8 +19,7 @@ namespace hsm {
 /// with the end symbol or has max_length symbols. docs/decoding.md states the rules.
 class BeamSearch : public Strategy {
  public:
-  BeamSearch(Arena& arena, const BeamOptions& options, const WordFilter& filter, RowBatch& rows,
-             Expander& expander, int64_t slots);
+  BeamSearch(Arena& arena, const BeamOptions& options, RowEngine& engine, int64_t slots);
 
   [[nodiscard]] int64_t rows_per_input() const override { return options_.beam; }
   void begin(int64_t slot, const Prompt& prompt, const RowSource& source) override;
@@ -33,11 +31,10 @@ class BeamSearch : public Strategy {
  private:
   /// One input under search. Live hypotheses all have the same length; hypothesis i goes on from sources[i].
   struct Slot {
-    Slot(Arena& arena, const Scorer& scorer, const BeamOptions& options);
+    Slot(Arena& arena, const BeamOptions& options);
 
     HypothesisPool pool;
     FinishedList finished;
-    std::span<float> origin;        ///< state before the prompt's last token
     std::span<int32_t> nodes;       ///< of live hypotheses: last word in the pool
     std::span<int32_t> next_nodes;  ///< of those that come after them
     std::span<double> scores;       ///< log-probability
@@ -59,14 +56,12 @@ class BeamSearch : public Strategy {
 
   BeamOptions options_;
   LengthPenalty penalty_;
-  const WordFilter* filter_;
-  RowBatch* rows_;
-  Expander* expander_;
-  CandidateSearch search_;
+  int32_t end_of_sentence_;
+  std::unique_ptr<WordSearch> search_;
   std::vector<Slot> slots_;
   FixedVector<CandidateQuery> queries_;
-  SequenceScorer sequence_scorer_;
-  FixedVector<ScoredSequence> outputs_;  ///< of the input being written
+  std::unique_ptr<SequenceScorer> sequence_scorer_;  ///< where scores of tokens are asked for
+  FixedVector<ScoredSequence> outputs_;              ///< of the input being written
   std::span<int32_t> tokens_;
   std::span<double> token_log_probs_;
   int64_t tokens_written_ = 0;

@@ -3,11 +3,6 @@
 #include <limits>
 #include <span>
 
-#include "decode/arena.h"
-#include "decode/expander.h"
-#include "decode/row_batch.h"
-#include "decode/word_filter.h"
-
 namespace hsm {
 
 /// A word that could follow a hypothesis, and the log-probability of the two together.
@@ -60,55 +55,16 @@ CandidateQuery query_for_row(int64_t row, std::span<Candidate> memory);
 /// Its answer: words and end symbol in one order, at most memory.size() of them.
 std::span<const Candidate> rank_with_end(CandidateQuery& query, std::span<Candidate> memory);
 
-/// Exact top-k over the two levels without computing the whole vocabulary. For a hypothesis of score s, no
-/// word of cluster c scores above the bound s + log P(c). Shortlist words are candidates at once; then pairs
-/// (hypothesis, cluster) are expanded best bound first, in growing rounds, while their bound reaches the
-/// worst candidate kept. Scores are summed as s + (root + leaf) in double, in which rounding keeps the bound.
-/// The result is that of ranking every word of every hypothesis, whatever the expander's capacity.
-class CandidateSearch {
+/// Answers questions for the best next words after rows of the last step.
+class WordSearch {
  public:
-  /// For at most `max_queries` at a time of at most `max_parents` hypotheses each.
-  CandidateSearch(Arena& arena, const Scorer& scorer, int64_t max_queries, int64_t max_parents);
-
-  void run(std::span<CandidateQuery> queries, const RowBatch& rows, Expander& expander,
-           const WordFilter& filter);
+  virtual ~WordSearch() = default;
+  /// The queries' hypotheses are rows without gaps: each query's first row follows the last of the one
+  /// before.
+  virtual void run(std::span<CandidateQuery> queries) = 0;
   /// Pairs of a hypothesis and a cluster of several words seen since the beginning: what a dense search
   /// would have expanded.
-  [[nodiscard]] int64_t possible_expansions() const noexcept { return possible_; }
-
- private:
-  struct Pair {
-    double bound;
-    int32_t parent;
-    int32_t cluster;
-  };
-  /// Pairs of a query come in the order of before(); those up to and including `last` are dealt with.
-  struct Progress {
-    Pair last;
-    int64_t wanted;  ///< pairs of the next round
-    int64_t found;   ///< pairs of this round
-    int64_t next;    ///< first of them that is not expanded
-    bool more;       ///< a pair might be left after them
-  };
-
-  static bool before(const Pair& a, const Pair& b);
-  std::span<Pair> pairs_of(size_t query) const;
-  void start(CandidateQuery& query, Progress& progress, const RowBatch& rows, const WordFilter& filter);
-  void gather(const CandidateQuery& query, size_t index, const RowBatch& rows);
-  void expand_round(std::span<CandidateQuery> queries, const RowBatch& rows, Expander& expander,
-                    const WordFilter& filter);
-  void offer_leaves(CandidateQuery& query, const Expansion& item, std::span<const float> leaves,
-                    const RowBatch& rows, const WordFilter& filter) const;
-  void offer(CandidateQuery& query, const Candidate& candidate, const WordFilter& filter) const;
-
-  const Scorer* scorer_;
-  int32_t end_;
-  int64_t capacity_;  ///< pairs of a query in one round
-  int64_t possible_ = 0;
-  int64_t ragged_clusters_ = 0;  ///< clusters of several words
-  std::span<Pair> pairs_;
-  std::span<Progress> progress_;
-  std::span<int32_t> single_;  ///< clusters of one word
+  [[nodiscard]] virtual int64_t possible_expansions() const noexcept = 0;
 };
 
 }  // namespace hsm

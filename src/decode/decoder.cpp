@@ -9,10 +9,8 @@
 #include "base/error.h"
 #include "decode/arena.h"
 #include "decode/beam_search.h"
-#include "decode/expander.h"
 #include "decode/network_search.h"
 #include "decode/next_words.h"
-#include "decode/row_batch.h"
 #include "decode/sampling.h"
 #include "decode/step_loop.h"
 #include "decode/word_filter.h"
@@ -20,11 +18,6 @@
 namespace hsm {
 namespace {
 
-// Rows in a step beyond which more inputs together gain little, at least so many for each thread, and inputs
-// that a stream of lines may have under way.
-constexpr int64_t kUsefulRows = 128;
-constexpr int64_t kUsefulRowsPerThread = 16;
-constexpr int64_t kUsefulInputs = 32;
 constexpr int64_t kUsefulExpansions = 2048;
 
 int64_t rows_per_input(const DecoderSettings& settings) {
@@ -95,15 +88,14 @@ void check(const NextWordOptions& options) {
   check_range("--next", options.count, 1, std::numeric_limits<int32_t>::max());
 }
 
-PlanLimits limits(const Scorer& scorer, const DecoderSettings& settings, int64_t threads) {
+PlanLimits limits(const DecodeDevice& device, const DecoderSettings& settings) {
   const int64_t rows = rows_per_input(settings);
-  const int64_t all = std::max<int64_t>(rows * scorer.clusters(), 1);
+  const int64_t all = std::max<int64_t>(rows * device.clusters(), 1);
   PlanLimits limits;
   limits.budget = settings.memory_budget;
-  const int64_t useful_rows = std::max(kUsefulRows, kUsefulRowsPerThread * threads);
-  const int64_t useful_inputs = std::max(kUsefulInputs, std::min(threads, kMostInputs));
-  limits.inputs =
-      settings.batch > 0 ? settings.batch : std::clamp<int64_t>(useful_rows / rows, 1, useful_inputs);
+  limits.inputs = settings.batch > 0
+                      ? settings.batch
+                      : std::clamp<int64_t>(device.useful_rows() / rows, 1, device.useful_inputs());
   limits.expansions_per_input = std::min(std::max<int64_t>(2 * rows, 16), all);
   limits.expansions = settings.expansions > 0 ? settings.expansions : kUsefulExpansions;
   return limits;
@@ -111,51 +103,60 @@ PlanLimits limits(const Scorer& scorer, const DecoderSettings& settings, int64_t
 
 }  // namespace
 
-/// Everything that a run needs, laid out in one arena.
+/// Everything that a run needs, laid out in one arena, and on the device.
 struct Decoder::Workspace {
-  Workspace(Arena&& memory, const Scorer& scorer, const DecoderSettings& settings, int64_t inputs,
-            int64_t expansions, ThreadPool& pool)
-      : arena(std::move(memory)),
-        filter(arena, scorer, settings.allowed),
-        rows(arena, scorer, inputs * rows_per_input(settings), pool,
-             std::holds_alternative<NetworkOptions>(settings.task)),
-        expander(arena, scorer, expansions),
+  Workspace(uint64_t bytes, uint64_t device_bytes, const DecodeDevice& device,
+            const DecoderSettings& settings, int64_t inputs, int64_t expansions)
+      : arena(bytes > 0 ? Arena(bytes) : Arena()),
+        filter(arena, device.words(), settings.allowed),
+        engine(device.make_engine(arena, filter,
+                                  {inputs * rows_per_input(settings), expansions,
+                                   std::holds_alternative<NetworkOptions>(settings.task), device_bytes})),
         strategy(make_strategy(settings, inputs)),
-        loop(arena, rows, *strategy, inputs) {}
+        loop(arena, *engine, *strategy, inputs) {}
 
   std::unique_ptr<Strategy> make_strategy(const DecoderSettings& settings, int64_t inputs) {
     return std::visit([&](const auto& options) { return make(options, inputs); }, settings.task);
   }
   std::unique_ptr<Strategy> make(const BeamOptions& options, int64_t inputs) {
-    return std::make_unique<BeamSearch>(arena, options, filter, rows, expander, inputs);
+    return std::make_unique<BeamSearch>(arena, options, *engine, inputs);
   }
   std::unique_ptr<Strategy> make(const SamplingOptions& options, int64_t inputs) {
-    return std::make_unique<Sampling>(arena, options, filter, rows, expander, inputs);
+    return std::make_unique<Sampling>(arena, options, *engine, inputs);
   }
   std::unique_ptr<Strategy> make(const NextWordOptions& options, int64_t inputs) {
-    return std::make_unique<NextWords>(arena, options, filter, rows, expander, inputs);
+    return std::make_unique<NextWords>(arena, options, *engine, inputs);
   }
   std::unique_ptr<Strategy> make(const NetworkOptions& options, int64_t inputs) {
-    return std::make_unique<NetworkSearch>(arena, options, rows, expander, inputs);
+    return std::make_unique<NetworkSearch>(arena, options, *engine, inputs);
+  }
+
+  [[nodiscard]] WorkspaceSize size() const {
+    WorkspaceSize size{arena.used(), 0, arena.parts()};
+    for (const MemoryPart& part : engine->device_memory()) {
+      size.bytes += part.bytes;
+      size.device_bytes += part.bytes;
+      size.parts.push_back(part);
+    }
+    return size;
   }
 
   Arena arena;
   WordFilter filter;
-  RowBatch rows;
-  Expander expander;
+  std::unique_ptr<RowEngine> engine;
   std::unique_ptr<Strategy> strategy;
   StepLoop loop;
 };
 
-Decoder::Decoder(const Scorer& scorer, const DecoderSettings& settings, ThreadPool& pool) {
+Decoder::Decoder(const DecodeDevice& device, const DecoderSettings& settings) {
   std::visit([](const auto& options) { check(options); }, settings.task);
   check_range("--batch", settings.batch, 0, kMostInputs);
-  plan_ = plan_memory(limits(scorer, settings, pool.threads()), [&](int64_t inputs, int64_t expansions) {
-    Workspace workspace(Arena(), scorer, settings, inputs, expansions, pool);
-    return std::move(workspace.arena);
+  plan_ = plan_memory(limits(device, settings), [&](int64_t inputs, int64_t expansions) {
+    return Workspace(0, 0, device, settings, inputs, expansions).size();
   });
-  workspace_ =
-      std::make_unique<Workspace>(Arena(plan_.bytes), scorer, settings, plan_.inputs, plan_.expansions, pool);
+  const WorkspaceSize& size = plan_.workspace;
+  workspace_ = std::make_unique<Workspace>(size.bytes - size.device_bytes, size.device_bytes, device,
+                                           settings, plan_.inputs, plan_.expansions);
 }
 
 Decoder::~Decoder() = default;
@@ -170,7 +171,7 @@ DecodeStats Decoder::stats() const {
   stats.inputs = loop.inputs();
   stats.steps = loop.steps();
   stats.rows = loop.rows_fed();
-  stats.expansions = workspace_->expander.total();
+  stats.expansions = workspace_->engine->expansions();
   workspace_->strategy->report(stats);
   return stats;
 }

@@ -4,12 +4,11 @@
 #include <memory>
 #include <variant>
 
-#include "base/thread_pool.h"
 #include "decode/memory_plan.h"
 #include "decode/options.h"
 #include "decode/prompt.h"
 #include "decode/result.h"
-#include "decode/scorer.h"
+#include "decode/row_engine.h"
 #include "decode/stats.h"
 
 namespace hsm {
@@ -32,9 +31,9 @@ struct DecoderSettings {
 /// input), not on budget, batch, expansions or threads.
 class Decoder {
  public:
-  /// UsageError for options out of range; ResourceError when the budget is too small. The scorer and the
-  /// pool must outlive the object.
-  Decoder(const Scorer& scorer, const DecoderSettings& settings, ThreadPool& pool);
+  /// UsageError for options out of range; ResourceError when the budget is too small. The device must outlive
+  /// the object.
+  Decoder(const DecodeDevice& device, const DecoderSettings& settings);
   ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;

@@ -10,8 +10,7 @@ namespace hsm {
 namespace {
 
 MemoryPlan measured(int64_t inputs, int64_t expansions, const MeasureWorkspace& measure) {
-  const Arena arena = measure(inputs, expansions);
-  return {inputs, expansions, arena.used(), arena.parts()};
+  return {inputs, expansions, measure(inputs, expansions)};
 }
 
 // The most expansions, down from `most` by halves to `least`, that fit beside so many inputs.
@@ -19,7 +18,7 @@ std::optional<MemoryPlan> fit(const PlanLimits& limits, int64_t inputs, int64_t 
                               const MeasureWorkspace& measure) {
   for (int64_t expansions = most; expansions >= least; expansions /= 2) {
     MemoryPlan plan = measured(inputs, expansions, measure);
-    if (plan.bytes <= limits.budget) return plan;
+    if (plan.workspace.bytes <= limits.budget) return plan;
   }
   return std::nullopt;
 }
@@ -33,7 +32,7 @@ MemoryPlan plan_memory(const PlanLimits& limits, const MeasureWorkspace& measure
   }
   if (auto plan = fit(limits, 1, std::min(limits.expansions_per_input, limits.expansions), 1, measure))
     return *plan;
-  const MemoryPlan least = measured(1, 1, measure);
+  const WorkspaceSize least = measure(1, 1);
   throw ResourceError("--memory-budget " + format_size(limits.budget) + " (" + std::to_string(limits.budget) +
                       " bytes) is too small for this search: it needs at least " +
                       std::to_string(least.bytes) + " bytes (" + describe_parts(least.parts) + ")");

@@ -8,12 +8,18 @@
 
 namespace hsm {
 
+/// What a workspace takes.
+struct WorkspaceSize {
+  uint64_t bytes = 0;         ///< in all
+  uint64_t device_bytes = 0;  ///< of them, on a GPU
+  std::vector<MemoryPart> parts;
+};
+
 /// How the memory budget is used.
 struct MemoryPlan {
-  int64_t inputs = 1;      ///< worked on together
-  int64_t expansions = 1;  ///< clusters expanded at a time
-  uint64_t bytes = 0;      ///< of the workspace, at most the budget
-  std::vector<MemoryPart> parts;
+  int64_t inputs = 1;       ///< worked on together
+  int64_t expansions = 1;   ///< clusters expanded at a time
+  WorkspaceSize workspace;  ///< at most the budget
 };
 
 /// What the planner may choose from.
@@ -24,8 +30,8 @@ struct PlanLimits {
   int64_t expansions = 1;            ///< at most
 };
 
-/// Lays the workspace for so many inputs and expansions out in an arena that measures, and returns that.
-using MeasureWorkspace = std::function<Arena(int64_t inputs, int64_t expansions)>;
+/// Lays a workspace for so many inputs and expansions out without taking memory.
+using MeasureWorkspace = std::function<WorkspaceSize(int64_t inputs, int64_t expansions)>;
 
 /// Chooses the largest workspace within the budget: as many inputs as fit with at least half of the useful
 /// expansions, else one input with what fits. ResourceError when one input and one expansion don't fit,

@@ -25,19 +25,15 @@ NetworkSearch::Slot::Slot(Arena& arena, const NetworkOptions& options)
       phrases(arena.take<Phrase>(phrases_of(options), "phrases")),
       sources(arena.take<RowSource>(rows_per_input(options), "rows")) {}
 
-NetworkSearch::NetworkSearch(Arena& arena, const NetworkOptions& options, RowBatch& rows, Expander& expander,
-                             int64_t slots)
+NetworkSearch::NetworkSearch(Arena& arena, const NetworkOptions& options, RowEngine& engine, int64_t slots)
     : options_(options),
-      rows_(&rows),
-      expander_(&expander),
-      lookup_(arena, rows.scorer(), kQuestions),
+      end_of_sentence_(engine.end_of_sentence()),
+      ragged_clusters_(engine.ragged_clusters()),
+      lookup_(engine.make_word_lookup(kQuestions)),
       take_([this](const WordQuestion& question, double log_prob) { take(question, log_prob); }),
       choices_(arena.take<int32_t>(options.max_positions, "output")) {
   slots_.reserve(static_cast<size_t>(slots));
   for (int64_t slot = 0; slot < slots; ++slot) slots_.emplace_back(arena, options);
-  const Scorer& scorer = rows.scorer();
-  for (int64_t c = 0; c < scorer.clusters(); ++c)
-    ragged_clusters_ += scorer.cluster_words(c).size() > 1 ? 1 : 0;
 }
 
 int64_t NetworkSearch::rows_per_input(const NetworkOptions& options) {
@@ -92,7 +88,7 @@ void NetworkSearch::step(std::span<const ActiveInput> active) {
     }
   }
   for (bool asked = true; asked;) {
-    lookup_.flush(*rows_, *expander_, take_);
+    lookup_->flush(take_);
     asked = false;
     for (const ActiveInput& input : active) {
       Slot& slot = slots_[static_cast<size_t>(input.slot)];
@@ -135,7 +131,7 @@ void NetworkSearch::ask_all(Slot& slot, int32_t index) {
   slot.open = slot.at_end() ? std::span<const Alternative>{} : slot.network->positions[slot.position];
   for (int64_t parent = 0; parent < slot.live_count; ++parent) {
     const int64_t row = slot.first_row + parent;
-    if (slot.at_end()) ask(row, rows_->scorer().end_of_sentence(), index, Kind::end, parent);
+    if (slot.at_end()) ask(row, end_of_sentence_, index, Kind::end, parent);
     for (size_t a = 0; a < slot.open.size(); ++a) {
       const auto& tokens = slot.open[a].tokens;
       const auto place = parent * static_cast<int64_t>(slot.open.size()) + static_cast<int64_t>(a);
@@ -150,7 +146,7 @@ void NetworkSearch::ask_all(Slot& slot, int32_t index) {
 
 void NetworkSearch::ask(int64_t row, int32_t word, int32_t index, Kind kind, int64_t place) {
   const int64_t tag = place * 3 + static_cast<int64_t>(kind);
-  lookup_.ask({static_cast<int32_t>(row), word, index, tag}, *rows_, *expander_, take_);
+  lookup_->ask({static_cast<int32_t>(row), word, index, tag}, take_);
 }
 
 void NetworkSearch::take(const WordQuestion& question, double log_prob) {

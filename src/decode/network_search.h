@@ -1,17 +1,16 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "decode/arena.h"
-#include "decode/expander.h"
 #include "decode/fixed_vector.h"
 #include "decode/hypothesis_pool.h"
 #include "decode/options.h"
 #include "decode/path_ranking.h"
-#include "decode/row_batch.h"
+#include "decode/row_engine.h"
 #include "decode/strategy.h"
-#include "decode/word_lookup.h"
 
 namespace hsm {
 
@@ -24,8 +23,7 @@ namespace hsm {
 /// the paths that are kept, as further words only lower it.
 class NetworkSearch : public Strategy {
  public:
-  NetworkSearch(Arena& arena, const NetworkOptions& options, RowBatch& rows, Expander& expander,
-                int64_t slots);
+  NetworkSearch(Arena& arena, const NetworkOptions& options, RowEngine& engine, int64_t slots);
 
   /// Live paths, and phrases beside them.
   static int64_t rows_per_input(const NetworkOptions& options);
@@ -103,14 +101,13 @@ class NetworkSearch : public Strategy {
   void rank(Slot& slot) const;
 
   NetworkOptions options_;
-  RowBatch* rows_;
-  Expander* expander_;
-  WordLookup lookup_;
+  int32_t end_of_sentence_;
+  int64_t ragged_clusters_;  ///< clusters of several words
+  std::unique_ptr<WordLookup> lookup_;
   WordLookup::Take take_;
   std::vector<Slot> slots_;
   std::span<int32_t> choices_;
   int64_t words_written_ = 0;
-  int64_t ragged_clusters_ = 0;  ///< clusters of several words
   int64_t possible_ = 0;
 };
 

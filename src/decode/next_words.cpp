@@ -4,16 +4,10 @@
 
 namespace hsm {
 
-NextWords::NextWords(Arena& arena, const NextWordOptions& options, const WordFilter& filter, RowBatch& rows,
-                     Expander& expander, int64_t slots)
-    : options_(options),
-      filter_(&filter),
-      rows_(&rows),
-      expander_(&expander),
-      search_(arena, rows.scorer(), slots, 1),
-      slots_(static_cast<size_t>(slots)),
-      queries_(arena, slots, "candidates") {
-  options_.count = std::min(options.count, rows.scorer().words());
+NextWords::NextWords(Arena& arena, const NextWordOptions& options, RowEngine& engine, int64_t slots)
+    : options_(options), slots_(static_cast<size_t>(slots)), queries_(arena, slots, "candidates") {
+  options_.count = std::min(options.count, engine.words());
+  search_ = engine.make_word_search(slots, 1, options_.count);
   for (Slot& slot : slots_) slot.memory = arena.take<Candidate>(options_.count + 1, "candidates");
 }
 
@@ -39,7 +33,7 @@ void NextWords::step(std::span<const ActiveInput> active) {
     queries_.push_back(query_for_row(input.first_row, slot.memory));
     queries_.back().excluded = slot.seen;
   }
-  search_.run(queries_.all(), *rows_, *expander_, *filter_);
+  search_->run(queries_.all());
   for (size_t i = 0; i < active.size(); ++i) {
     rank(slots_[static_cast<size_t>(active[i].slot)], queries_.all()[i]);
   }

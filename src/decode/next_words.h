@@ -1,14 +1,14 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "decode/arena.h"
 #include "decode/candidates.h"
-#include "decode/expander.h"
 #include "decode/fixed_vector.h"
 #include "decode/options.h"
-#include "decode/row_batch.h"
+#include "decode/row_engine.h"
 #include "decode/strategy.h"
 
 namespace hsm {
@@ -17,8 +17,7 @@ namespace hsm {
 /// probabilities (not rescaled for words that were filtered out).
 class NextWords : public Strategy {
  public:
-  NextWords(Arena& arena, const NextWordOptions& options, const WordFilter& filter, RowBatch& rows,
-            Expander& expander, int64_t slots);
+  NextWords(Arena& arena, const NextWordOptions& options, RowEngine& engine, int64_t slots);
 
   [[nodiscard]] int64_t rows_per_input() const override { return 1; }
   void begin(int64_t slot, const Prompt& prompt, const RowSource& source) override;
@@ -26,7 +25,7 @@ class NextWords : public Strategy {
   void step(std::span<const ActiveInput> active) override;
   void write(int64_t slot, const Prompt& prompt, ResultSink& sink) override;
   void report(DecodeStats& stats) const override {
-    stats.possible_expansions = search_.possible_expansions();
+    stats.possible_expansions = search_->possible_expansions();
   }
 
  private:
@@ -41,10 +40,7 @@ class NextWords : public Strategy {
   void rank(Slot& slot, CandidateQuery& query) const;
 
   NextWordOptions options_;
-  const WordFilter* filter_;
-  RowBatch* rows_;
-  Expander* expander_;
-  CandidateSearch search_;
+  std::unique_ptr<WordSearch> search_;
   std::vector<Slot> slots_;
   FixedVector<CandidateQuery> queries_;
 };

@@ -4,19 +4,12 @@
 
 #include "base/thread_pool.h"
 #include "decode/arena.h"
+#include "decode/row_engine.h"
 #include "decode/scorer.h"
 
 namespace hsm {
 
-/// One row of the next step: the state it goes on from, and the token it is fed.
-struct RowSource {
-  int32_t row = 0;    ///< of the current states, or kZeroState
-  int32_t token = 0;  ///< or kCarried
-};
-inline constexpr int32_t kZeroState = -1;
-inline constexpr int32_t kCarried = -1;  ///< no token: the row stays as it is, moved to its new place
-
-/// The model's side of a step. There are two state buffers: step() gathers the rows that go on from the
+/// Rows in host memory. There are two state buffers: step() gathers the rows that go on from the
 /// current one into the other, feeds them there, and the buffers swap roles, so nothing of a step outlives
 /// the next.
 class RowBatch {

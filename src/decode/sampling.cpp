@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
-#include "decode/ancestral_sampler.h"
 #include "decode/truncated_sampler.h"
 
 namespace hsm {
 namespace {
 
-std::unique_ptr<WordSampler> make_sampler(Arena& arena, const SamplingOptions& options,
-                                          const WordFilter& filter, const RowBatch& rows, int64_t max_draws) {
+std::unique_ptr<WordSampler> make_sampler(Arena& arena, const SamplingOptions& options, RowEngine& engine,
+                                          int64_t max_draws) {
   if (options.top_k > 0 || options.top_p < 1) {
-    return std::make_unique<TruncatedSampler>(arena, rows.scorer(), options, filter, max_draws);
+    return std::make_unique<TruncatedSampler>(arena, engine, options, max_draws);
   }
-  return std::make_unique<AncestralSampler>(arena, rows.scorer(), options, max_draws, rows.pool().threads());
+  return engine.make_ancestral_sampler(options, max_draws);
 }
 
 uint64_t sequence_key(uint64_t input, size_t sample) {
@@ -22,14 +21,11 @@ uint64_t sequence_key(uint64_t input, size_t sample) {
 
 }  // namespace
 
-Sampling::Sampling(Arena& arena, const SamplingOptions& options, const WordFilter& filter, RowBatch& rows,
-                   Expander& expander, int64_t slots)
+Sampling::Sampling(Arena& arena, const SamplingOptions& options, RowEngine& engine, int64_t slots)
     : options_(options),
       penalty_(options.length.length_penalty),
-      filter_(&filter),
-      rows_(&rows),
-      expander_(&expander),
-      sampler_(make_sampler(arena, options, filter, rows, slots * options.samples)),
+      end_of_sentence_(engine.end_of_sentence()),
+      sampler_(make_sampler(arena, options, engine, slots * options.samples)),
       slots_(static_cast<size_t>(slots)),
       draws_(arena, slots * options.samples, "samples") {
   for (Slot& slot : slots_) {
@@ -72,7 +68,7 @@ void Sampling::step(std::span<const ActiveInput> active) {
       draws_.push_back(draw);
     }
   }
-  sampler_->run(draws_.all(), *rows_, *expander_, *filter_);
+  sampler_->run(draws_.all());
   size_t first = 0;
   for (const ActiveInput& input : active) {
     Slot& slot = slots_[static_cast<size_t>(input.slot)];
@@ -97,7 +93,7 @@ void Sampling::take_in(Slot& slot, std::span<const WordDraw> draws) {
     slot.log_probs[place] = draws[i].log_prob;
     sample.log_prob += draws[i].log_prob;
     ++sample.length;
-    if (draws[i].word == rows_->scorer().end_of_sentence()) {
+    if (draws[i].word == end_of_sentence_) {
       sample.end = End::symbol;
     } else if (!last) {
       slot.order[static_cast<size_t>(going)] = number;

@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "decode/arena.h"
-#include "decode/expander.h"
 #include "decode/fixed_vector.h"
 #include "decode/options.h"
 #include "decode/ranking.h"
-#include "decode/row_batch.h"
+#include "decode/row_engine.h"
 #include "decode/strategy.h"
 #include "decode/word_draw.h"
 
@@ -19,8 +18,7 @@ namespace hsm {
 /// input and its own number; not on how many others there are or on what runs beside it.
 class Sampling : public Strategy {
  public:
-  Sampling(Arena& arena, const SamplingOptions& options, const WordFilter& filter, RowBatch& rows,
-           Expander& expander, int64_t slots);
+  Sampling(Arena& arena, const SamplingOptions& options, RowEngine& engine, int64_t slots);
 
   [[nodiscard]] int64_t rows_per_input() const override { return options_.samples; }
   void begin(int64_t slot, const Prompt& prompt, const RowSource& source) override;
@@ -55,9 +53,7 @@ class Sampling : public Strategy {
 
   SamplingOptions options_;
   LengthPenalty penalty_;
-  const WordFilter* filter_;
-  RowBatch* rows_;
-  Expander* expander_;
+  int32_t end_of_sentence_;
   std::unique_ptr<WordSampler> sampler_;
   std::vector<Slot> slots_;
   FixedVector<WordDraw> draws_;

@@ -4,8 +4,8 @@
 
 namespace hsm {
 
-StepLoop::StepLoop(Arena& arena, RowBatch& rows, Strategy& strategy, int64_t slots)
-    : rows_(&rows),
+StepLoop::StepLoop(Arena& arena, RowEngine& engine, Strategy& strategy, int64_t slots)
+    : engine_(&engine),
       strategy_(&strategy),
       slots_(static_cast<size_t>(slots)),
       sources_(arena.take<RowSource>(slots * strategy.rows_per_input(), "rows")),
@@ -27,8 +27,7 @@ void StepLoop::run(PromptFeed& feed, ResultSink& sink) {
 }
 
 int32_t StepLoop::prompt_token(const Slot& slot) const {
-  return slot.fed == 0 ? rows_->scorer().end_of_sentence()
-                       : slot.prompt.tokens[static_cast<size_t>(slot.fed - 1)];
+  return slot.fed == 0 ? engine_->end_of_sentence() : slot.prompt.tokens[static_cast<size_t>(slot.fed - 1)];
 }
 
 void StepLoop::fill(PromptFeed& feed) {
@@ -92,7 +91,7 @@ void StepLoop::step() {
     ++slot.fed;
   }
   if (count == 0) return;  // what is under way is complete, and waits to be written
-  rows_->step(sources_.first(count), scored);
+  engine_->step(sources_.first(count), scored);
   ++steps_;
   rows_fed_ += static_cast<int64_t>(count);
 

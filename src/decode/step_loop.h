@@ -7,7 +7,7 @@
 #include "decode/arena.h"
 #include "decode/prompt.h"
 #include "decode/result.h"
-#include "decode/row_batch.h"
+#include "decode/row_engine.h"
 #include "decode/strategy.h"
 
 namespace hsm {
@@ -18,7 +18,7 @@ namespace hsm {
 /// slots.
 class StepLoop {
  public:
-  StepLoop(Arena& arena, RowBatch& rows, Strategy& strategy, int64_t slots);
+  StepLoop(Arena& arena, RowEngine& engine, Strategy& strategy, int64_t slots);
 
   /// Until the feed ends. An error of the feed is thrown on when the results before it are out.
   void run(PromptFeed& feed, ResultSink& sink);
@@ -44,7 +44,7 @@ class StepLoop {
   void write_finished(ResultSink& sink);
   void step();
 
-  RowBatch* rows_;
+  RowEngine* engine_;
   Strategy* strategy_;
   std::vector<Slot> slots_;
   std::span<RowSource> sources_;

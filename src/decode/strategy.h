@@ -3,7 +3,7 @@
 #include <span>
 
 #include "decode/result.h"
-#include "decode/row_batch.h"
+#include "decode/row_engine.h"
 #include "decode/stats.h"
 
 namespace hsm {

@@ -1,10 +1,13 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
+#include "decode/arena.h"
 #include "decode/candidates.h"
 #include "decode/fixed_vector.h"
+#include "decode/options.h"
+#include "decode/row_engine.h"
 #include "decode/word_draw.h"
 
 namespace hsm {
@@ -14,44 +17,34 @@ namespace hsm {
 /// model's own distribution; the temperature then applies within them.
 class TruncatedSampler : public WordSampler {
  public:
-  TruncatedSampler(Arena& arena, const Scorer& scorer, const SamplingOptions& options,
-                   const WordFilter& filter, int64_t max_rows);
+  TruncatedSampler(Arena& arena, RowEngine& engine, const SamplingOptions& options, int64_t max_rows);
 
   /// Draws of one row must stand together, and agree about the end symbol.
-  void run(std::span<WordDraw> draws, const RowBatch& rows, Expander& expander,
-           const WordFilter& filter) override;
+  void run(std::span<WordDraw> draws) override;
   [[nodiscard]] int64_t possible_expansions() const noexcept override {
-    return search_.possible_expansions();
+    return search_->possible_expansions();
   }
 
  private:
-  /// Draws of one row, and their set.
-  struct Row {
-    std::span<WordDraw> draws;
-    double allowed_mass = 1;
-  };
+  using Draws = std::span<WordDraw>;
 
   void group(std::span<WordDraw> draws);
-  void subtract_blocked(const RowBatch& rows, Expander& expander, const WordFilter& filter);
-  void subtract_blocked_leaves(const RowBatch& rows, Expander& expander, const WordFilter& filter);
-  [[nodiscard]] bool blocked(const Row& row, int32_t word, const WordFilter& filter) const;
-  [[nodiscard]] std::span<const Candidate> answer(CandidateQuery& query, std::span<Candidate> memory) const;
   /// The set of a row; empty when more of the best words are needed to know it.
-  [[nodiscard]] std::span<const Candidate> cut(const Row& row, std::span<const Candidate> ranked,
+  [[nodiscard]] std::span<const Candidate> cut(double mass, std::span<const Candidate> ranked,
                                                int64_t asked) const;
-  void draw(const Row& row, std::span<const Candidate> set) const;
-  void draw_from_more(const Row& row, const RowBatch& rows, Expander& expander, const WordFilter& filter);
+  void draw(Draws draws, std::span<const Candidate> set) const;
+  void draw_from_more(Draws draws, double mass);
 
-  const Scorer* scorer_;
   SamplingOptions options_;
   CounterRandom random_;
   int64_t limit_;  ///< words of the largest set
   int64_t ask_;    ///< words asked for at first
-  CandidateSearch search_;
-  std::span<Candidate> memory_;            ///< ask_ + 1 a row
-  std::span<Candidate> large_;             ///< for a row that needs more
-  std::vector<int32_t> blocked_clusters_;  ///< that hold a word which may be blocked
-  FixedVector<Row> rows_;
+  std::unique_ptr<WordSearch> search_;
+  std::unique_ptr<AllowedMass> allowed_mass_;
+  std::span<Candidate> memory_;  ///< ask_ + 1 a row
+  std::span<Candidate> large_;   ///< for a row that needs more
+  FixedVector<Draws> rows_;
+  FixedVector<MassQuestion> masses_;  ///< of the rows, where top-p asks for them
   FixedVector<CandidateQuery> queries_;
 };
 

@@ -3,12 +3,6 @@
 #include <span>
 
 #include "base/random.h"
-#include "decode/arena.h"
-#include "decode/candidates.h"
-#include "decode/expander.h"
-#include "decode/options.h"
-#include "decode/row_batch.h"
-#include "decode/word_filter.h"
 
 namespace hsm {
 
@@ -30,9 +24,21 @@ struct WordDraw {
 class WordSampler {
  public:
   virtual ~WordSampler() = default;
-  virtual void run(std::span<WordDraw> draws, const RowBatch& rows, Expander& expander,
-                   const WordFilter& filter) = 0;
+  virtual void run(std::span<WordDraw> draws) = 0;
   [[nodiscard]] virtual int64_t possible_expansions() const noexcept = 0;
+};
+
+/// How much of a row's probability do the words have that may be generated?
+struct MassQuestion {
+  int64_t row = 0;
+  bool end_allowed = true;
+  double mass = 1;  ///< the answer
+};
+
+class AllowedMass {
+ public:
+  virtual ~AllowedMass() = default;
+  virtual void run(std::span<MassQuestion> questions) = 0;
 };
 
 /// Two numbers in [0, 1) of a sequence; `index` is below 2^24.

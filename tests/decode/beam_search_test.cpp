@@ -101,7 +101,8 @@ TEST(BeamSearch, StopsEarlyWithoutLosingAnything) {
     DecoderSettings settings;
     settings.task = c.options;
     ThreadPool pool(1);
-    Decoder decoder(scorer, settings, pool);
+    const CpuDecodeDevice device(scorer, pool);
+    Decoder decoder(device, settings);
     const std::vector<std::vector<int32_t>> prompts{{1}};
     PromptsInMemory feed(prompts);
     Results results;

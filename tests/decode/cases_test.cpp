@@ -116,14 +116,14 @@ TEST(Cases, ThereAreTwoStateBuffersNeverThree) {
   settings.task = beam(16, 1, 12);
   settings.batch = 8;
   ThreadPool pool(1);
-  const Decoder decoder(scorer, settings, pool);
+  const CpuDecodeDevice device(scorer, pool);
+  const Decoder decoder(device, settings);
   ASSERT_EQ(decoder.plan().inputs, 8);
   const uint64_t state = 3 * sizeof(float);
   const uint64_t two_buffers = 2 * 8 * 16 * state;
-  const uint64_t before_the_last_prompt_word = 8 * 64;  // one state an input, rounded up
-  for (const MemoryPart& part : decoder.plan().parts) {
+  for (const MemoryPart& part : decoder.plan().workspace.parts) {
     if (part.name == "states") {
-      EXPECT_EQ(part.bytes, two_buffers + before_the_last_prompt_word);
+      EXPECT_EQ(part.bytes, two_buffers);
     }
   }
 }
@@ -160,7 +160,8 @@ TEST(Cases, StopsWhenNoLiveHypothesisCanComeIntoTheBest) {
     options.length.length_penalty = penalty;
     settings.task = options;
     ThreadPool pool(1);
-    Decoder decoder(scorer, settings, pool);
+    const CpuDecodeDevice device(scorer, pool);
+    Decoder decoder(device, settings);
     PromptsInMemory feed(std::vector<std::vector<int32_t>>(1));
     Results results;
     decoder.run(feed, results);

@@ -71,7 +71,8 @@ uint64_t least_budget(const Scorer& scorer, DecoderSettings settings) {
   settings.memory_budget = 1;
   ThreadPool pool(1);
   try {
-    const Decoder decoder(scorer, settings, pool);
+    const CpuDecodeDevice device(scorer, pool);
+    const Decoder decoder(device, settings);
   } catch (const ResourceError& error) {
     const std::string message = error.what();
     EXPECT_NE(message.find("states"), std::string::npos) << message;
@@ -113,11 +114,12 @@ TEST(Memory, ThePlanFitsTheBudgetAndItsPartsAddUp) {
   int64_t inputs = 1;
   for (uint64_t budget = 40'000; budget < 10'000'000; budget *= 3) {
     settings.memory_budget = budget;
-    const Decoder decoder(scorer, settings, pool);
-    EXPECT_LE(decoder.plan().bytes, budget);
+    const CpuDecodeDevice device(scorer, pool);
+    const Decoder decoder(device, settings);
+    EXPECT_LE(decoder.plan().workspace.bytes, budget);
     uint64_t sum = 0;
-    for (const MemoryPart& part : decoder.plan().parts) sum += part.bytes;
-    EXPECT_EQ(sum, decoder.plan().bytes);
+    for (const MemoryPart& part : decoder.plan().workspace.parts) sum += part.bytes;
+    EXPECT_EQ(sum, decoder.plan().workspace.bytes);
     EXPECT_GE(decoder.plan().inputs, inputs);
     inputs = decoder.plan().inputs;
   }
@@ -139,7 +141,8 @@ TEST(Memory, TenThousandWordsAtBeam64TakeAFewMegabytes) {
   settings.memory_budget = uint64_t{8} << 20;
   ThreadPool pool(1);
   const uint64_t before = anonymous_resident_bytes();
-  Decoder decoder(scorer, settings, pool);
+  const CpuDecodeDevice device(scorer, pool);
+  Decoder decoder(device, settings);
   SamePrompt feed(1);
   Discard results;
   decoder.run(feed, results);
@@ -155,7 +158,8 @@ TEST(Memory, DoesNotGrowWithInputsOrDecodes) {
   DecoderSettings settings = beam_settings(8, 12);
   settings.memory_budget = uint64_t{4} << 20;
   ThreadPool pool(1);
-  Decoder decoder(scorer, settings, pool);
+  const CpuDecodeDevice device(scorer, pool);
+  Decoder decoder(device, settings);
   Discard results;
   const auto run = [&](int64_t inputs) {
     SamePrompt feed(inputs);
@@ -169,7 +173,7 @@ TEST(Memory, DoesNotGrowWithInputsOrDecodes) {
     EXPECT_LE(anonymous_resident_bytes(), warm + (uint64_t{1} << 20));
   }
   for (int i = 0; i < 100; ++i) {  // nor with decoders that come and go
-    Decoder another(scorer, settings, pool);
+    Decoder another(device, settings);
     SamePrompt feed(3);
     another.run(feed, results);
   }
@@ -187,7 +191,8 @@ TEST(Memory, AModelsSearchStaysWithinItsBudget) {
   settings.memory_budget = uint64_t{2} << 20;
   ThreadPool pool(1);
   const uint64_t before = anonymous_resident_bytes();
-  Decoder decoder(scorer, settings, pool);
+  const CpuDecodeDevice device(scorer, pool);
+  Decoder decoder(device, settings);
   Discard results;
   SamePrompt feed(100);
   decoder.run(feed, results);
@@ -211,7 +216,8 @@ class ModelMemory : public ::testing::Test {
   }
   /// Resident memory at the end of a run, the decoder still there.
   uint64_t run(const DecoderSettings& settings, ThreadPool& pool, int64_t inputs) {
-    Decoder decoder(scorer_, settings, pool);
+    const CpuDecodeDevice device(scorer_, pool);
+    Decoder decoder(device, settings);
     SamePrompt feed(inputs);
     Discard results;
     decoder.run(feed, results);
@@ -281,7 +287,8 @@ TEST_F(ModelMemory, NetworksKeepToTheBudgetHoweverMany) {
   ThreadPool pool(2);
   const auto run_networks = [&](int64_t count) {
     const uint64_t before = anonymous_resident_bytes();
-    Decoder decoder(scorer_, settings, pool);
+    const CpuDecodeDevice device(scorer_, pool);
+    Decoder decoder(device, settings);
     SameNetwork feed(count);
     Discard results;
     decoder.run(feed, results);

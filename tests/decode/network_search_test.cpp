@@ -35,7 +35,8 @@ class NetworksInMemory : public PromptFeed {
 std::vector<Results::Block> search(const Scorer& scorer, const DecoderSettings& settings,
                                    std::vector<Prompt> inputs, int threads = 1) {
   ThreadPool pool(threads);
-  Decoder decoder(scorer, settings, pool);
+  const CpuDecodeDevice device(scorer, pool);
+  Decoder decoder(device, settings);
   NetworksInMemory feed(std::move(inputs));
   Results results;
   decoder.run(feed, results);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "decode/cpu_engine.h"
 #include "decode/decoder.h"
 #include "decode/oracle.h"
 
@@ -90,7 +91,8 @@ class Results : public ResultSink {
 inline Results decode(const Scorer& scorer, const DecoderSettings& settings,
                       std::vector<std::vector<int32_t>> prompts, int threads = 1) {
   ThreadPool pool(threads);
-  Decoder decoder(scorer, settings, pool);
+  const CpuDecodeDevice device(scorer, pool);
+  Decoder decoder(device, settings);
   PromptsInMemory feed(std::move(prompts));
   Results results;
   decoder.run(feed, results);

@@ -246,7 +246,8 @@ TEST(Sampling, NeedsOneExpansionAWordAtTemperatureOne) {
   DecoderSettings settings;
   settings.task = sampling(200, 20);
   ThreadPool pool(1);
-  Decoder decoder(scorer, settings, pool);
+  const CpuDecodeDevice device(scorer, pool);
+  Decoder decoder(device, settings);
   PromptsInMemory feed(std::vector<std::vector<int32_t>>(3));
   Results results;
   decoder.run(feed, results);

@@ -37,7 +37,8 @@ TEST(StepLoop, AnErrorOfTheInputComesAfterTheResultsBeforeIt) {
   const ScriptedScorer scorer(random_shape(30, 9, 3, 1), Tables::smooth, 1);
   for (const int64_t batch : {1, 2, 8}) {
     ThreadPool pool(1);
-    Decoder decoder(scorer, settings_with_batch(batch), pool);
+    const CpuDecodeDevice device(scorer, pool);
+    Decoder decoder(device, settings_with_batch(batch));
     BrokenFeed feed;
     Results results;
     EXPECT_THROW(decoder.run(feed, results), DataError);
@@ -66,7 +67,8 @@ class Conversation : public PromptFeed {
 TEST(StepLoop, AnswersEachLineBeforeItWaitsForTheNext) {
   const ScriptedScorer scorer(random_shape(30, 9, 3, 2), Tables::smooth, 2);
   ThreadPool pool(1);
-  Decoder decoder(scorer, settings_with_batch(8), pool);
+  const CpuDecodeDevice device(scorer, pool);
+  Decoder decoder(device, settings_with_batch(8));
   Results results;
   Conversation feed(results);
   decoder.run(feed, results);
@@ -76,7 +78,8 @@ TEST(StepLoop, AnswersEachLineBeforeItWaitsForTheNext) {
 TEST(StepLoop, CanRunAgain) {
   const ScriptedScorer scorer(random_shape(30, 9, 3, 3), Tables::smooth, 3);
   ThreadPool pool(1);
-  Decoder decoder(scorer, settings_with_batch(2), pool);
+  const CpuDecodeDevice device(scorer, pool);
+  Decoder decoder(device, settings_with_batch(2));
   Results first;
   Results second;
   for (Results* results : {&first, &second}) {

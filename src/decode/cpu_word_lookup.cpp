@@ -1,59 +1,61 @@
-#include "decode/word_lookup.h"
+#include "decode/cpu_word_lookup.h"
 
 #include <algorithm>
 #include <tuple>
 
 namespace hsm {
 
-WordLookup::WordLookup(Arena& arena, const Scorer& scorer, int64_t capacity)
-    : scorer_(&scorer), open_(arena.take<Open>(capacity, "words asked for")) {}
+CpuWordLookup::CpuWordLookup(Arena& arena, const RowBatch& rows, Expander& expander, int64_t capacity)
+    : rows_(&rows),
+      expander_(&expander),
+      scorer_(&rows.scorer()),
+      open_(arena.take<Open>(capacity, "words asked for")) {}
 
-void WordLookup::ask(const WordQuestion& question, const RowBatch& rows, Expander& expander,
-                     const Take& take) {
+void CpuWordLookup::ask(const WordQuestion& question, const Take& take) {
   const WordPlace place = scorer_->place(question.word);
-  const auto root = rows.root(question.row);
+  const auto root = rows_->root(question.row);
   if (place.cluster < 0) {
     take(question, double{root[static_cast<size_t>(place.index)]});
   } else if (scorer_->cluster_words(place.cluster).size() == 1) {
     take(question, double{root[static_cast<size_t>(scorer_->shortlist() + place.cluster)]});
   } else {
     open_[count_++] = {question, place};
-    if (count_ == open_.size()) flush(rows, expander, take);
+    if (count_ == open_.size()) flush(take);
   }
 }
 
-void WordLookup::flush(const RowBatch& rows, Expander& expander, const Take& take) {
+void CpuWordLookup::flush(const Take& take) {
   const auto open = open_.first(count_);
   std::sort(open.begin(), open.end(), [](const Open& a, const Open& b) {
     return std::tie(a.question.row, a.place.cluster) < std::tie(b.question.row, b.place.cluster);
   });
-  expander.clear();
+  expander_->clear();
   for (size_t i = 0; i < count_; ++i) {
     const int32_t row = open[i].question.row;
     const int32_t cluster = open[i].place.cluster;
     if (i > 0 && row == open[i - 1].question.row && cluster == open[i - 1].place.cluster) continue;
-    if (expander.full()) answer(rows, expander, take);
-    expander.add({cluster, row, 0, static_cast<int32_t>(i)});
+    if (expander_->full()) answer(take);
+    expander_->add({cluster, row, 0, static_cast<int32_t>(i)});
   }
-  answer(rows, expander, take);
+  answer(take);
   count_ = 0;
 }
 
-void WordLookup::answer(const RowBatch& rows, Expander& expander, const Take& take) const {
-  if (expander.empty()) return;
-  expander.run(rows);
-  for (size_t item = 0; item < expander.items().size(); ++item) {
-    const Expansion& expansion = expander.items()[item];
-    const auto leaves = expander.leaves(static_cast<int64_t>(item));
+void CpuWordLookup::answer(const Take& take) const {
+  if (expander_->empty()) return;
+  expander_->run(*rows_);
+  for (size_t item = 0; item < expander_->items().size(); ++item) {
+    const Expansion& expansion = expander_->items()[item];
+    const auto leaves = expander_->leaves(static_cast<int64_t>(item));
     const double root =
-        double{rows.root(expansion.row)[static_cast<size_t>(scorer_->shortlist() + expansion.cluster)]};
+        double{rows_->root(expansion.row)[static_cast<size_t>(scorer_->shortlist() + expansion.cluster)]};
     for (auto i = static_cast<size_t>(expansion.tag);
          i < count_ && open_[i].question.row == expansion.row && open_[i].place.cluster == expansion.cluster;
          ++i) {
       take(open_[i].question, root + double{leaves[static_cast<size_t>(open_[i].place.index)]});
     }
   }
-  expander.clear();
+  expander_->clear();
 }
 
 }  // namespace hsm

@@ -1,4 +1,4 @@
-#include "decode/candidates.h"
+#include "decode/candidate_search.h"
 
 #include <gtest/gtest.h>
 
@@ -25,10 +25,10 @@ struct Bench {
         const std::function<bool(int32_t)>& allowed = {})
       : pool(2),
         arena(kPlenty),
-        filter(arena, scorer, allowed),
+        filter(arena, scorer.words(), allowed),
         rows(arena, scorer, hypotheses, pool),
         expander(arena, scorer, expansions),
-        search(arena, scorer, queries, hypotheses) {
+        search(arena, rows, expander, filter, queries, hypotheses) {
     std::mt19937 random(seed);
     std::vector<RowSource> sources(static_cast<size_t>(hypotheses));
     for (int step = 0; step < 3; ++step) {
@@ -99,7 +99,7 @@ TEST(CandidateSearch, EqualsRankingEveryWordForAnyNumberOfExpansionsAtATime) {
       query.ends = BestCandidates(own.subspan(limit));
       queries.push_back(query);
     }
-    bench.search.run(queries, bench.rows, bench.expander, bench.filter);
+    bench.search.run(queries);
     for (CandidateQuery& query : queries) {
       const auto first = static_cast<size_t>(query.first_row);
       const auto ranking = bench.ranking(first, first + query.scores.size());
@@ -137,7 +137,7 @@ TEST(CandidateSearch, ExpandsFewClustersOfAPeakedDistribution) {
   query.scores = bench.scores;
   query.words = BestCandidates(std::span(memory).first(8));
   query.ends = BestCandidates(std::span(memory).subspan(8));
-  bench.search.run({&query, 1}, bench.rows, bench.expander, bench.filter);
+  bench.search.run({&query, 1});
   EXPECT_LE(bench.expander.total(), 8);
   EXPECT_EQ(bench.search.possible_expansions(), 8 * kClusters);
   const auto ranking = bench.ranking(0, 8);
@@ -162,7 +162,7 @@ TEST(CandidateSearch, ExpandsAClusterWhoseBoundOnlyTiesWithTheWorstKept) {
   std::vector<Candidate> memory(3);
   CandidateQuery query = query_for_row(0, memory);
   query.scores = bench.scores;
-  bench.search.run({&query, 1}, bench.rows, bench.expander, bench.filter);
+  bench.search.run({&query, 1});
   const auto found = query.words.sort();
   ASSERT_EQ(found.size(), 2);
   EXPECT_EQ(found[0].word, 0);
