@@ -207,7 +207,8 @@ void describe(SectionBuilder<TrainConfig>& s) {
 void describe(SectionBuilder<RuntimeConfig>& s) {
   s.value("device", &RuntimeConfig::device,
           PatternKind{"^(auto|cpu|cuda(:[0-9]{1,3})?)$", "\"auto\", \"cpu\", \"cuda\" or \"cuda:N\""},
-          "Where to train. \"auto\": on the first GPU if there is one, else on the CPU.");
+          "Where to train. \"auto\": on the CPU, and a GPU that is there is told of. \"cuda\": on the first "
+          "GPU.");
   s.value("threads", &RuntimeConfig::threads, between(0, 4096),
           "Threads on the CPU. 0: as many as processor affinity, control groups and OMP_NUM_THREADS allow. "
           "Results don't depend on it.");

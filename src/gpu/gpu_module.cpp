@@ -1,7 +1,6 @@
 #include "gpu/gpu_module.h"
 
 #include <dlfcn.h>
-#include <spdlog/spdlog.h>
 
 #include <filesystem>
 
@@ -50,14 +49,8 @@ const GpuModule& load_gpu_module(const std::filesystem::path& path) {
   return *symbol<HsmGpuModule>(library, "hsm_gpu_module", path)();
 }
 
-const GpuModule* open_gpu_module(const std::string& device, const std::string& what) {
-  try {
-    return &load_gpu_module(find_gpu_module());
-  } catch (const UsageError& error) {
-    if (device != "auto") throw;
-    spdlog::warn("{}. {} runs on the CPU", error.what(), what);
-    return nullptr;
-  }
+const GpuModule& open_gpu_module() {
+  return load_gpu_module(find_gpu_module());
 }
 
 }  // namespace hsm

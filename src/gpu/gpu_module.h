@@ -47,8 +47,7 @@ std::filesystem::path find_gpu_module();
 /// Opens it, for the life of the process. UsageError saying what is missing when it can't be used.
 const GpuModule& load_gpu_module(const std::filesystem::path& library);
 
-/// The module for a device that is a GPU. "auto" does without one that can't be opened: a warning that `what`
-/// runs on the CPU, and null.
-const GpuModule* open_gpu_module(const std::string& device, const std::string& what);
+/// The module of this program. UsageError as of both.
+const GpuModule& open_gpu_module();
 
 }  // namespace hsm

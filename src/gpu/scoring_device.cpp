@@ -12,10 +12,8 @@ std::unique_ptr<TextScorer> make_text_scorer(const SavedModel& saved, const std:
                                              ThreadPool& pool) {
   const int32_t end_of_sentence = saved.vocabulary.end_of_sentence();
   if (const std::optional<int> gpu = kernels::choose_device(device)) {
-    if (const GpuModule* module = open_gpu_module(device, "Scoring")) {
-      return module->make_text_scorer(saved.shape, saved.layout, saved.weight_view(), end_of_sentence,
-                                      {*gpu, 0});
-    }
+    return open_gpu_module().make_text_scorer(saved.shape, saved.layout, saved.weight_view(), end_of_sentence,
+                                              {*gpu, 0});
   }
   return make_cpu_scorer(InferenceModel(saved.shape, saved.layout, saved.weight_view()), end_of_sentence,
                          pool);

@@ -8,8 +8,8 @@
 
 namespace hsm {
 
-/// A scorer of a saved model on the device that is asked for: "cpu", "cuda", "cuda:N", or "auto", a GPU when
-/// there is one. Model and pool outlive it. UsageError when a GPU is asked for that can't be used.
+/// A scorer of a saved model on the device that is asked for; see kernels::choose_device(). Model and pool
+/// outlive it. UsageError when a GPU is asked for that can't be used.
 std::unique_ptr<TextScorer> make_text_scorer(const SavedModel& saved, const std::string& device,
                                              ThreadPool& pool);
 

@@ -36,15 +36,20 @@ std::optional<int> parse_number(std::string_view device) {
 
 }  // namespace
 
+std::optional<int> usable_device(const CudaSurvey& survey) {
+  const auto first = std::find_if(survey.devices.begin(), survey.devices.end(), will_do);
+  return first == survey.devices.end() ? std::nullopt : std::optional(first->index);
+}
+
 std::optional<int> choose_device(std::string_view device, const CudaSurvey& survey) {
-  if (device == "cpu") return {};
+  if (device == "cpu" || device == "auto") return {};
   const std::vector<CudaDevice>& devices = survey.devices;
   const std::optional<int> number = parse_number(device);
-  if (device != "auto" && device != "cuda" && !number) {
+  if (device != "cuda" && !number) {
     refuse(device, "expected auto, cpu, cuda or cuda:N");
   }
   if (number) {
-    if (devices.empty()) refuse(device, survey.reason + "; use cpu or auto");
+    if (devices.empty()) refuse(device, survey.reason + "; use cpu");
     if (static_cast<size_t>(*number) >= devices.size()) {
       refuse(device, "the last GPU here is cuda:" + std::to_string(devices.size() - 1));
     }
@@ -52,14 +57,13 @@ std::optional<int> choose_device(std::string_view device, const CudaSurvey& surv
     if (!will_do(asked)) refuse(device, describe(asked));
     return number;
   }
-  const auto first = std::find_if(devices.begin(), devices.end(), will_do);
-  if (first != devices.end()) return first->index;
-  if (device == "auto") return {};
-  refuse(device, (devices.empty() ? survey.reason : describe(devices.front())) + "; use cpu or auto");
+  if (const std::optional<int> first = usable_device(survey)) return first;
+  refuse(device, (devices.empty() ? survey.reason : describe(devices.front())) + "; use cpu");
 }
 
 std::optional<int> choose_device(std::string_view device) {
-  return device == "cpu" ? std::nullopt : choose_device(device, find_cuda_devices());
+  const bool asks = device.starts_with("cuda");
+  return choose_device(device, asks ? find_cuda_devices() : CudaSurvey{});
 }
 
 }  // namespace hsm::kernels

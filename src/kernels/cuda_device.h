@@ -31,11 +31,14 @@ CudaSurvey find_cuda_devices();
 /// Compute capability that the device code is made for; later ones will do, too.
 inline constexpr int kLeastCapability = 8;
 
-/// The GPU that `device` asks for among those of `survey`, or nothing for the CPU: "cpu"; "auto", the first
-/// GPU that will do, else the CPU; "cuda", the same, "cuda:N". UsageError saying what is missing when a GPU
-/// is asked for that isn't there or won't do, and for anything else.
+/// The first GPU that will do.
+std::optional<int> usable_device(const CudaSurvey& survey);
+
+/// The GPU that `device` asks for among those of `survey`, or nothing for the CPU: "cpu"; "auto", which is
+/// the CPU, too, until GPUs have proved themselves; "cuda", the first GPU that will do; "cuda:N". UsageError
+/// saying what is missing when a GPU is asked for that isn't there or won't do, and for anything else.
 std::optional<int> choose_device(std::string_view device, const CudaSurvey& survey);
-/// The same, looking for GPUs only when `device` needs it.
+/// The same, looking for GPUs only when `device` asks for one.
 std::optional<int> choose_device(std::string_view device);
 
 }  // namespace hsm::kernels

@@ -96,8 +96,10 @@ class CpuEngine final : public TrainingEngine {
 
 void check_cpu_precision(const TrainConfig& config) {
   if (config.precision == "fp32") return;
-  throw UsageError("train.precision: \"" + config.precision +
-                   "\" given, but training runs on the CPU, which computes in \"fp32\"");
+  throw UsageError(
+      "train.precision: \"" + config.precision +
+      "\" given, but training runs on the CPU, which computes in \"fp32\"; a GPU is asked for by "
+      "runtime.device \"cuda\"");
 }
 
 std::unique_ptr<TrainingEngine> make_cpu_engine(const Config& config, ModelShape shape, HeadLayout layout,

@@ -14,6 +14,7 @@
 #include "eval/line_scorer.h"
 #include "eval/small_model.h"
 #include "eval/token_scorer.h"
+#include "kernels/cuda_device.h"
 
 namespace hsm {
 namespace {
@@ -23,6 +24,7 @@ using test::Outcome;
 using test::run_program;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -247,6 +249,24 @@ TEST_F(Score, WrongOptionsAreRefused) {
   EXPECT_EQ(run_program({"score", file_}).code, 2) << "no model";
   EXPECT_EQ(score({folder_ / "missing"}).code, 3);
   EXPECT_EQ(run_program({"score", "--model", folder_ / "missing", file_}).code, 3);
+}
+
+// The loader tells of every library that is looked for.
+TEST_F(Score, LooksForNoGpuUnlessOneIsAskedFor) {
+  const auto libraries = [&](std::vector<std::string> device) {
+    std::vector<std::string> arguments{"score", "--model", folder_ / "model", "-"};
+    arguments.insert(arguments.end(), device.begin(), device.end());
+    return run_program(test::Invocation{arguments, text_, {}, {{"LD_DEBUG", "libs"}}}).err;
+  };
+  for (const auto& device : {std::vector<std::string>{}, {"--device", "auto"}, {"--device", "cpu"}}) {
+    const std::string opened = libraries(device);
+    EXPECT_THAT(opened, HasSubstr("libstdc++"));
+    EXPECT_THAT(opened, Not(HasSubstr("libcuda")));
+    EXPECT_THAT(opened, Not(HasSubstr("libhsm_cuda")));
+  }
+  if (*kernels::cuda_compiler_version() != '\0') {
+    EXPECT_THAT(libraries({"--device", "cuda"}), HasSubstr("libcuda"));
+  }
 }
 
 /// hsm with pipes to its standard input and from its standard output.

@@ -37,16 +37,19 @@ CudaSurvey survey_of(std::initializer_list<int> capabilities) {
   return survey;
 }
 
-TEST(ChooseDevice, CpuNeedsNoSurvey) {
-  EXPECT_EQ(choose_device("cpu"), std::nullopt);
-  EXPECT_EQ(choose_device("cpu", survey_of({9})), std::nullopt);
+TEST(ChooseDevice, AGpuIsTakenOnlyWhenItIsAskedFor) {
+  for (const char* device : {"cpu", "auto"}) {
+    EXPECT_EQ(choose_device(device), std::nullopt);
+    EXPECT_EQ(choose_device(device, survey_of({})), std::nullopt);
+    EXPECT_EQ(choose_device(device, survey_of({9})), std::nullopt);
+  }
 }
 
-TEST(ChooseDevice, AutoTakesTheFirstGpuThatWillDo) {
-  EXPECT_EQ(choose_device("auto", survey_of({})), std::nullopt);
-  EXPECT_EQ(choose_device("auto", survey_of({7})), std::nullopt);
-  EXPECT_EQ(choose_device("auto", survey_of({7, 9, 8})), 1);
+TEST(ChooseDevice, CudaIsTheFirstGpuThatWillDo) {
   EXPECT_EQ(choose_device("cuda", survey_of({7, 9, 8})), 1);
+  EXPECT_EQ(usable_device(survey_of({7, 9, 8})), 1);
+  EXPECT_EQ(usable_device(survey_of({7})), std::nullopt);
+  EXPECT_EQ(usable_device(survey_of({})), std::nullopt);
 }
 
 TEST(ChooseDevice, ANumberIsTakenByItsWord) {
@@ -63,8 +66,8 @@ TEST(ChooseDevice, AGpuThatIsNotThereIsRefusedWithItsNameAndTheReason) {
     }
     return "accepted";
   };
-  EXPECT_EQ(message("cuda", survey_of({})), "device \"cuda\": no driver; use cpu or auto");
-  EXPECT_EQ(message("cuda:1", survey_of({})), "device \"cuda:1\": no driver; use cpu or auto");
+  EXPECT_EQ(message("cuda", survey_of({})), "device \"cuda\": no driver; use cpu");
+  EXPECT_EQ(message("cuda:1", survey_of({})), "device \"cuda:1\": no driver; use cpu");
   EXPECT_EQ(message("cuda:2", survey_of({8, 9})), "device \"cuda:2\": the last GPU here is cuda:1");
   EXPECT_EQ(message("cuda:0", survey_of({7})),
             "device \"cuda:0\": cuda:0 (Some GPU) has compute capability 7.6, expected 8.0 or later");
