@@ -8,6 +8,7 @@ here is skipped, with the reason.
 
 import argparse
 import datetime
+import hashlib
 import json
 import os
 import pathlib
@@ -41,12 +42,23 @@ class Hsm:
         self.folder = pathlib.Path(folder)
         self.options = options
 
-    def write_configuration(self, text, hidden, name, **limits):
+    def classes(self, text, hidden):
+        """The section that gives the text's automatic classes; learned ones are made once for all runs."""
+        section = {"method": self.options.classes}
+        if self.options.classes == "frequency":
+            return section
+        file = self.folder / f"classes-{hashlib.sha256(str(text).encode()).hexdigest()[:16]}-{hidden}.txt"
+        if not file.exists():
+            configuration = self.folder / "classes.json"
+            configuration.write_text(json.dumps(self.configuration(text, hidden, section, "classes")))
+            run_seconds([self.program, "classes", "--config", str(configuration), "--output", str(file)])
+        return {"method": "file", "file": str(file)}
+
+    def configuration(self, text, hidden, classes, name, **limits):
         options = self.options
-        path = self.folder / f"{name}.json"
-        configuration = {
+        return {
             "data": {"train": str(text)},
-            "classes": {"method": "frequency", "weight": "sqrt"},
+            "classes": classes,
             "model": {"cell": "lstm", "layers": options.layers, "hidden": hidden},
             "train": {
                 "epochs": 100, "batch": options.batch, "bptt": options.bptt, "loss_reduction": "sum_over_time",
@@ -55,6 +67,10 @@ class Hsm:
             "runtime": {"threads": options.threads, "device": "cpu"},
             "output": {"directory": str(self.folder / name), "log_every": 5},
         }
+
+    def write_configuration(self, text, hidden, name, **limits):
+        path = self.folder / f"{name}.json"
+        configuration = self.configuration(text, hidden, self.classes(text, hidden), name, **limits)
         path.write_text(json.dumps(configuration))
         shutil.rmtree(self.folder / name, ignore_errors=True)
         return path
@@ -161,7 +177,7 @@ def heading(hsm, options):
     return (
         f"{datetime.date.today().isoformat()}, {processor_name()}, {options.threads} thread(s) of "
         f"{len(os.sched_getaffinity(0))}, {version.splitlines()[0]}; LSTM of {options.layers} layers, batch "
-        f"{options.batch}, bptt {options.bptt}, SGD; {options.rounds} round(s) of {options.seconds:g} s, {clock}."
+        f"{options.batch}, bptt {options.bptt}, SGD; {options.rounds} round(s) of {options.seconds:g} s, {clock}. hsm's classes: {options.classes}, automatic sizes."
     )
 
 
@@ -178,6 +194,7 @@ def parse(arguments):
     add("--rounds", type=int, default=3, help="how often hsm and the peers take turns")
     add("--seconds", type=float, default=8, help="how long each is timed in a round")
     add("--peers", default=",".join(PEERS), help=f"of {','.join(PEERS)}; empty for hsm alone")
+    add("--classes", choices=["exchange", "frequency"], default="exchange", help="of hsm; sizes are automatic")
     add("--processor-time", action="store_true", help="count processor time, on a busy machine; with --threads 1")
     add("--score", action="store_true", help="measure hsm score, too")
     add("--output", help="append the table to this file")
