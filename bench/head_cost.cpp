@@ -6,8 +6,8 @@
 //
 // A step is what training does with the head: loss and gradients, the norm, an SGD update of the rows
 // touched. One thread; the processor time that it took, the least of several rounds, so that other work on
-// the machine disturbs little. Classes are learned from TEXT, and the targets are its tokens, a window after
-// the other.
+// the machine disturbs little. Classes are learned from TEXT (by frequency with a large vocabulary), and the
+// targets are its tokens, a window after the other.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,8 +34,9 @@ namespace {
 
 using namespace hsm;
 
-constexpr int kRounds = 5;
-constexpr int kWindows = 6;  // of a round
+constexpr int kRounds = 9;
+constexpr int kWindows = 6;                // of a round
+constexpr int64_t kMostLearned = 200'000;  // words; classes of more are cut by frequency, to save hours
 
 struct Text {
   Vocabulary vocabulary;
@@ -117,6 +118,7 @@ double measure(const Text& text, const WordClasses& classes, const StepShape& st
 WordClasses learn(const Text& text, const StepShape& step, std::optional<int64_t> shortlist,
                   std::optional<int64_t> clusters, ThreadPool& pool) {
   ClassOptions options;
+  if (text.vocabulary.size() > kMostLearned) options.method = "frequency";
   options.shortlist = shortlist;
   options.clusters = clusters;
   options.rounds = 3;
@@ -125,33 +127,31 @@ WordClasses learn(const Text& text, const StepShape& step, std::optional<int64_t
 
 // --- Fit ---------------------------------------------------------------------------------------------------
 
-constexpr size_t kCosts = 4;  // f, e, u, h
+constexpr size_t kCosts = 3;  // f, e, u
 
 struct Measured {
-  std::array<double, kCosts> amount;  // by how much each cost is multiplied; linear in them for a given n₀
+  std::array<double, kCosts> amount;  // by how much each cost is multiplied
   double nanoseconds;
 };
 
 std::array<double, kCosts> amounts(const StepShape& step, const Vocabulary& vocabulary,
-                                   const WordClasses& classes, double rows_lost) {
+                                   const WordClasses& classes) {
   const auto dim = static_cast<double>(step.head_dim);
   const auto tokens = static_cast<double>(step.tokens);
   const std::vector<ClusterLoad> loads = cluster_loads(vocabulary, classes);
   double root = static_cast<double>(vocabulary.size()) + classes.clusters;
   for (const ClusterLoad& load : loads) root -= static_cast<double>(load.words);
-  double logits = (tokens + rows_lost) * root;
+  double logits = tokens * root;
   double rows = root;
-  double hits = 0;
   for (const ClusterLoad& load : loads) {
     if (load.words <= 1) continue;
     const double share = static_cast<double>(load.count) / static_cast<double>(vocabulary.total_count());
     const double hit = -std::expm1(tokens * std::log1p(-share));
     const auto words = static_cast<double>(load.words);
-    logits += (tokens * share + rows_lost * hit) * words;
+    logits += tokens * share * words;
     rows += hit * words;
-    hits += hit;
   }
-  return {6 * dim * logits, logits, rows * dim, hits};
+  return {6 * dim * logits, logits, rows * dim};
 }
 
 /// Costs with the least squares of relative errors, by normal equations; costs that would be negative are 0.
@@ -193,50 +193,37 @@ std::array<double, kCosts> fit(std::span<const Measured> all) {
 }
 
 void print_fit(const std::vector<Text>& texts, ThreadPool& pool) {
-  struct Case {
-    const Vocabulary* vocabulary;
-    StepShape step;
-    WordClasses classes;
-    double nanoseconds;
-  };
-  std::vector<Case> cases;
+  std::vector<Measured> measured;
   std::printf("%8s %4s %5s %6s %6s %12s\n", "words", "D", "N", "K", "C", "µs a token");
   for (const Text& text : texts) {
     for (const StepShape step : {StepShape{128, 400}, {200, 400}, {200, 700}, {400, 1400}, {650, 700}}) {
       for (const auto& [shortlist, clusters] : std::vector<std::pair<int64_t, int64_t>>{
                {200, 50}, {200, 200}, {200, 800}, {1000, 100}, {1000, 400}, {4000, 100}, {3000, 1200}}) {
         if (shortlist + 2 * clusters > text.vocabulary.size()) continue;
-        WordClasses classes = learn(text, step, shortlist, clusters, pool);
+        const WordClasses classes = learn(text, step, shortlist, clusters, pool);
         const double nanoseconds = measure(text, classes, step, pool);
         std::printf("%8lld %4lld %5lld %6lld %6lld %12.3f\n", static_cast<long long>(text.vocabulary.size()),
                     static_cast<long long>(step.head_dim), static_cast<long long>(step.tokens),
                     static_cast<long long>(shortlist), static_cast<long long>(clusters),
                     1e-3 * nanoseconds / static_cast<double>(step.tokens));
         std::fflush(stdout);
-        cases.push_back({&text.vocabulary, step, std::move(classes), nanoseconds});
+        measured.push_back({amounts(step, text.vocabulary, classes), nanoseconds});
       }
     }
   }
-  std::printf("\n%4s %10s %10s %10s %10s %12s %12s\n", "n0", "1/f", "e", "u", "h", "rms error", "largest");
-  for (double rows_lost = 0; rows_lost <= 8; ++rows_lost) {
-    std::vector<Measured> measured;
-    for (const Case& c : cases) {
-      measured.push_back({amounts(c.step, *c.vocabulary, c.classes, rows_lost), c.nanoseconds});
-    }
-    const auto costs = fit(measured);
-    double squares = 0;
-    double largest = 0;
-    for (const Measured& m : measured) {
-      double sum = 0;
-      for (size_t i = 0; i < kCosts; ++i) sum += costs[i] * m.amount[i];
-      const double error = std::abs(sum / m.nanoseconds - 1);
-      squares += error * error;
-      largest = std::max(largest, error);
-    }
-    std::printf("%4.0f %10.2f %10.3f %10.3f %10.1f %10.2f %% %10.2f %%\n", rows_lost, 1 / costs[0], costs[1],
-                costs[2], costs[3], 100 * std::sqrt(squares / static_cast<double>(measured.size())),
-                100 * largest);
+  const auto costs = fit(measured);
+  double squares = 0;
+  double largest = 0;
+  for (const Measured& m : measured) {
+    double sum = 0;
+    for (size_t i = 0; i < kCosts; ++i) sum += costs[i] * m.amount[i];
+    const double error = std::abs(sum / m.nanoseconds - 1);
+    squares += error * error;
+    largest = std::max(largest, error);
   }
+  std::printf("\n%10s %10s %10s %12s %12s\n%10.2f %10.3f %10.3f %10.2f %% %10.2f %%\n", "1/f", "e", "u",
+              "rms error", "largest", 1 / costs[0], costs[1], costs[2],
+              100 * std::sqrt(squares / static_cast<double>(measured.size())), 100 * largest);
 }
 
 // --- Choice ------------------------------------------------------------------------------------------------
@@ -259,7 +246,10 @@ void print_choice(const Text& text, const StepShape& step, ThreadPool& pool) {
               static_cast<long long>(step.tokens), "", "K", "C", "expected", "measured");
   double best = std::numeric_limits<double>::infinity();
   for (const int64_t shortlist : {200, 400, 800, 1600, 3200}) {
-    for (const int64_t clusters : {50, 100, 200, 400, 800}) {
+    for (const int64_t clusters : {50, 100, 200, 400, 800, 1600, 3200}) {
+      if (4 * clusters * clusters < text.vocabulary.size() ||
+          clusters * clusters > 64 * text.vocabulary.size())
+        continue;
       if (shortlist + 2 * clusters > text.vocabulary.size()) continue;
       best = std::min(best, show("", shortlist, clusters));
     }

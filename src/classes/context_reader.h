@@ -41,4 +41,15 @@ class ContextReader {
   std::vector<uint32_t> counts_;  // zero between calls
 };
 
+/// What a thread works with when it looks for the best cluster of one word after the other.
+struct MoveScratch {
+  explicit MoveScratch(const ClassBigrams& bigrams)
+      : reader(bigrams.groups()), scratch(bigrams.scratch()), gain(static_cast<size_t>(bigrams.clusters())) {}
+
+  ContextReader reader;
+  WordContext context;
+  ClassBigrams::Scratch scratch;
+  std::vector<double> gain;  ///< by cluster
+};
+
 }  // namespace hsm

@@ -39,12 +39,7 @@ class Exchange {
         bigrams_(bigrams),
         sizes_(sizes),
         pool_(pool) {
-    for (int worker = 0; worker < pool.threads(); ++worker) {
-      workers_.push_back({ContextReader(parts.groups()),
-                          {},
-                          bigrams.scratch(),
-                          std::vector<double>(static_cast<size_t>(parts.clusters))});
-    }
+    for (int worker = 0; worker < pool.threads(); ++worker) workers_.emplace_back(bigrams);
   }
 
   /// Counts all pairs, with the words in clusters that end with these items.
@@ -97,13 +92,6 @@ class Exchange {
   [[nodiscard]] std::span<const int32_t> cluster_of() const { return cluster_of_; }
 
  private:
-  struct Worker {
-    ContextReader reader;
-    WordContext context;
-    ClassBigrams::Scratch scratch;
-    std::vector<double> gain;
-  };
-
   [[nodiscard]] uint32_t tokens_of(int32_t item) const {
     uint32_t sum = 0;
     for (const Neighbour& neighbour : successors_.of(item)) sum += neighbour.count;
@@ -115,7 +103,7 @@ class Exchange {
                                 : static_cast<int32_t>(parts_.clusters + item - parts_.moving);
   }
 
-  void read_context(int32_t item, Worker& worker) const {
+  void read_context(int32_t item, MoveScratch& worker) const {
     WordContext& context = worker.context;
     const auto group = [this](int32_t other) { return group_of(other); };
     worker.reader.read(predecessors_.of(item), item, group, context.before, context.self);
@@ -124,7 +112,7 @@ class Exchange {
   }
 
   // The cluster that gains most, or the word's own.
-  int32_t best_cluster(int32_t item, Worker& worker) const {
+  int32_t best_cluster(int32_t item, MoveScratch& worker) const {
     const int32_t from = cluster_of_[static_cast<size_t>(item)];
     if (!sizes_.can_lose(from)) return from;
     read_context(item, worker);
@@ -146,7 +134,7 @@ class Exchange {
   void move(int32_t item, int32_t to, Round& round) {
     int32_t& from = cluster_of_[static_cast<size_t>(item)];
     if (to == from || !sizes_.can_lose(from) || !sizes_.has_room(to)) return;
-    Worker& worker = workers_.front();
+    MoveScratch& worker = workers_.front();
     read_context(item, worker);
     const WordContext& context = worker.context;
     const double gain = bigrams_.gain(context, from, to);
@@ -169,7 +157,7 @@ class Exchange {
   ClusterSizes& sizes_;
   ThreadPool& pool_;
   std::vector<int32_t> cluster_of_;
-  std::vector<Worker> workers_;
+  std::vector<MoveScratch> workers_;
 };
 
 void check_sizes(const RankedWords& words, int64_t first, const Vocabulary& vocabulary,

@@ -59,12 +59,7 @@ class Placer {
         sizes_(sizes),
         counted_share_(counted_share),
         pool_(pool) {
-    for (int worker = 0; worker < pool.threads(); ++worker) {
-      workers_.push_back({ContextReader(bigrams.groups()),
-                          {},
-                          bigrams.scratch(),
-                          std::vector<double>(static_cast<size_t>(bigrams.clusters()))});
-    }
+    for (int worker = 0; worker < pool.threads(); ++worker) workers_.emplace_back(bigrams);
   }
 
   /// Words [first, last) of those whose neighbours were collected; word i has id ids[i].
@@ -76,7 +71,7 @@ class Placer {
     });
     for (int64_t word = first; word < last; ++word) {
       int32_t cluster = best[static_cast<size_t>(word - first)];
-      Worker& worker = workers_.front();
+      MoveScratch& worker = workers_.front();
       read_context(ids, found, word, worker);
       // Words without neighbours all like the same cluster, the smallest.
       const bool lonely = worker.context.before.empty() && worker.context.after.empty();
@@ -91,19 +86,12 @@ class Placer {
   }
 
  private:
-  struct Worker {
-    ContextReader reader;
-    WordContext context;
-    ClassBigrams::Scratch scratch;
-    std::vector<double> gain;
-  };
-
   [[nodiscard]] int64_t counted(int32_t id) const {
     return static_cast<int64_t>(static_cast<double>(vocabulary_.count(id)) * counted_share_);
   }
 
   void read_context(std::span<const int32_t> ids, const Surroundings& found, int64_t word,
-                    Worker& worker) const {
+                    MoveScratch& worker) const {
     const auto w = static_cast<size_t>(word);
     const auto group = [this](int32_t id) { return id < 0 ? -1 : group_of_[static_cast<size_t>(id)]; };
     WordContext& context = worker.context;
@@ -114,7 +102,7 @@ class Placer {
 
   // Of clusters with room, that which gains most, the smaller of two that gain the same.
   int32_t best_cluster(std::span<const int32_t> ids, const Surroundings& found, int64_t word,
-                       Worker& worker) const {
+                       MoveScratch& worker) const {
     read_context(ids, found, word, worker);
     bigrams_.gains(worker.context, ClassBigrams::kNowhere, worker.scratch, worker.gain);
     sizes_.subtract_fees(counted(ids[static_cast<size_t>(word)]), worker.gain);
@@ -135,7 +123,7 @@ class Placer {
   ClusterSizes& sizes_;
   double counted_share_;
   ThreadPool& pool_;
-  std::vector<Worker> workers_;
+  std::vector<MoveScratch> workers_;
 };
 
 }  // namespace

@@ -6,16 +6,18 @@
 namespace hsm {
 namespace {
 
-// Fitted to times of head_loss(), sum_of_squares() and update_rows() with float32 on one core, D 128 to 650,
-// N 20 to 700, on WikiText-2.
-constexpr double kFlop = 1.0 / 75;    // f, ns: the packed matrix product
-constexpr double kLogit = 1;          // e, ns: exponential, loss and gradient of a logit
-constexpr double kRowElement = 1.6;   // u, ns: weight packed; gradient cleared, written, read twice; update
-constexpr double kClusterHit = 1000;  // h, ns: sorting, dispatch and edges of a product of its own
-constexpr double kRowsLost = 2;       // n₀: a product of few rows takes as long as one with so many more
+// Fitted to times of head_loss(), sum_of_squares() and update_rows() with float32 on one core (AVX-512), D
+// 128 to 650, N 400 to 1,400, on the Penn Treebank and WikiText-2, by bench/head_cost.cpp.
+constexpr double kFlop = 1.0 / 84;   // f, ns: the packed matrix product
+constexpr double kLogit = 0.2;       // e, ns: exponential, loss and gradient of a logit
+constexpr double kRowElement = 0.8;  // u, ns: weight packed, gradient or factors, norm, update
 
 double logit_cost(const StepShape& step) {
   return 6 * static_cast<double>(step.head_dim) * kFlop + kLogit;
+}
+
+double row_cost(const StepShape& step) {
+  return static_cast<double>(step.head_dim) * kRowElement;
 }
 
 }  // namespace
@@ -26,15 +28,13 @@ double expected_leaf_cost(const StepShape& step, const ClusterLoad& cluster, int
   const auto words = static_cast<double>(cluster.words);
   const double share = static_cast<double>(cluster.count) / static_cast<double>(std::max<int64_t>(1, total));
   const double hit = -std::expm1(tokens * std::log1p(-std::min(share, 1.0)));
-  return (tokens * share + kRowsLost * hit) * words * logit_cost(step) +
-         hit * (words * static_cast<double>(step.head_dim) * kRowElement + kClusterHit);
+  return words * (tokens * share * logit_cost(step) + hit * row_cost(step));
 }
 
 double expected_step_cost(const StepShape& step, int64_t shortlist, std::span<const ClusterLoad> clusters,
                           int64_t total) {
   const auto root = static_cast<double>(shortlist + static_cast<int64_t>(clusters.size()));
-  double cost = (static_cast<double>(step.tokens) + kRowsLost) * root * logit_cost(step) +
-                root * static_cast<double>(step.head_dim) * kRowElement;
+  double cost = root * (static_cast<double>(step.tokens) * logit_cost(step) + row_cost(step));
   for (const ClusterLoad& cluster : clusters) cost += expected_leaf_cost(step, cluster, total);
   return cost;
 }

@@ -22,8 +22,8 @@ struct ClusterLoad {
 
 /// Expected time of the head in a training step on one core, in nanoseconds, by a table of measured costs
 /// that is compiled in (docs/classes.md has it): timing at run time would give other classes on each run.
-///   root:  (N + n₀)·R·(6·D·f + e) + R·D·u,  R = shortlist + clusters
-///   leaf:  Σ_c (N·P_c + n₀·q_c)·|c|·(6·D·f + e) + q_c·(|c|·D·u + h),  q_c = 1 − (1 − P_c)^N,  |c| > 1
+///   root:  N·R·(6·D·f + e) + R·D·u,  R = shortlist + clusters
+///   leaf:  Σ_c N·P_c·|c|·(6·D·f + e) + q_c·|c|·D·u,  q_c = 1 − (1 − P_c)^N,  |c| > 1
 /// `total` is the number of training tokens, so P_c = count / total.
 double expected_step_cost(const StepShape& step, int64_t shortlist, std::span<const ClusterLoad> clusters,
                           int64_t total);
