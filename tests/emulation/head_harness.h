@@ -8,6 +8,7 @@
 #include "kernels/device/bucket.h"
 #include "kernels/device/head_forward.h"
 #include "kernels/device/head_gradients.h"
+#include "kernels/device/head_merge.h"
 #include "kernels/device/head_shapes.h"
 #include "reference/head_oracle.h"
 

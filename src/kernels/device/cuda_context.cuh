@@ -122,37 +122,15 @@ class CudaContext {
     return LoadBt<P>::load(*this, tile, k, col);
   }
 
-  __device__ __forceinline__ void mma(Acc<Bf16>& acc, const FragA<Bf16>& a, const FragB<Bf16>& b) const {
+  template <class P>
+  __device__ __forceinline__ void mma(Acc<P>& acc, const FragA<P>& a, const FragB<P>& b) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float* c = acc.v + 4 * half;
-      asm volatile(
-          "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-          "{%0,%1,%2,%3};\n"
-          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-          : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * half]), "r"(b.r[2 * half + 1]));
-    }
-  }
-  __device__ __forceinline__ void mma(Acc<Fp16>& acc, const FragA<Fp16>& a, const FragB<Fp16>& b) const {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float* c = acc.v + 4 * half;
-      asm volatile(
-          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-          "{%0,%1,%2,%3};\n"
-          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-          : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * half]), "r"(b.r[2 * half + 1]));
-    }
-  }
-  __device__ __forceinline__ void mma(Acc<Tf32>& acc, const FragA<Tf32>& a, const FragB<Tf32>& b) const {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float* c = acc.v + 4 * half;
-      asm volatile(
-          "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-          "{%0,%1,%2,%3};\n"
-          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-          : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * half]), "r"(b.r[2 * half + 1]));
+      asm volatile("mma.sync.aligned.%10 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
+                   : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                   : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * half]),
+                     "r"(b.r[2 * half + 1]), "C"(MmaOf<P>::kName));
     }
   }
   template <class S>
@@ -201,6 +179,10 @@ class CudaContext {
   }
 
  private:
+  /// The instruction's shape and types, as PTX writes them.
+  template <class P>
+  struct MmaOf;
+
   static __device__ __forceinline__ unsigned address(const void* p) {
     return static_cast<unsigned>(__cvta_generic_to_shared(p));
   }
@@ -327,6 +309,19 @@ class CudaContext {
   }
 
   unsigned char* memory_;
+};
+
+template <>
+struct CudaContext::MmaOf<Bf16> {
+  static constexpr char kName[] = "m16n8k16.row.col.f32.bf16.bf16.f32";
+};
+template <>
+struct CudaContext::MmaOf<Fp16> {
+  static constexpr char kName[] = "m16n8k16.row.col.f32.f16.f16.f32";
+};
+template <>
+struct CudaContext::MmaOf<Tf32> {
+  static constexpr char kName[] = "m16n8k8.row.col.f32.tf32.tf32.f32";
 };
 
 /// Runs Body::run(context, args) in each lane of the grid.

@@ -2,6 +2,7 @@
 #include "kernels/device/bucket.h"
 #include "kernels/device/head.h"
 #include "kernels/device/head_gradients.h"
+#include "kernels/device/head_merge.h"
 #include "kernels/device/head_shapes.h"
 #include "kernels/device/launch.cuh"
 
