@@ -277,25 +277,30 @@ INSTANTIATE_TEST_SUITE_P(Models, DeviceEngineAveraging,
 
 // ---- 16 bits
 
+void expect_nearly_the_same(const char* precision, const std::function<void(Config&)>& change) {
+  Config config = EngineCase{"", change}.config();
+  ThreadPool pool(1);
+  const auto exact = device_engine(config, pool);
+  config.train.precision = precision;
+  const auto rounded = device_engine(config, pool);
+  const double tolerance = config.train.precision == "bf16" ? 2e-2 : 3e-3;
+  for (int64_t number = 0; number < 5; ++number) {
+    const StepResult expected = train_step(*exact, number);
+    const StepResult result = train_step(*rounded, number);
+    EXPECT_FALSE(result.skipped);
+    EXPECT_NEAR(result.loss, expected.loss, tolerance * expected.loss) << precision;
+    EXPECT_NEAR(result.norm, expected.norm, 3 * tolerance * expected.norm) << precision;
+  }
+  const EngineState state = state_of(*rounded);
+  for (const auto& [name, values] : state_of(*exact)) {
+    if (name.starts_with("parameter.")) expect_near(state.at(name), values, tolerance, name);
+  }
+}
+
 TEST(DeviceEngine16, TrainsNearlyAsWithThirtyTwo) {
   for (const char* precision : {"bf16", "fp16"}) {
-    Config config = EngineCase{"", drop_everywhere}.config();
-    ThreadPool pool(1);
-    const auto exact = device_engine(config, pool);
-    config.train.precision = precision;
-    const auto rounded = device_engine(config, pool);
-    const double tolerance = config.train.precision == "bf16" ? 2e-2 : 3e-3;
-    for (int64_t number = 0; number < 5; ++number) {
-      const StepResult expected = train_step(*exact, number);
-      const StepResult result = train_step(*rounded, number);
-      EXPECT_FALSE(result.skipped);
-      EXPECT_NEAR(result.loss, expected.loss, tolerance * expected.loss) << precision;
-      EXPECT_NEAR(result.norm, expected.norm, 3 * tolerance * expected.norm) << precision;
-    }
-    const EngineState state = state_of(*rounded);
-    for (const auto& [name, values] : state_of(*exact)) {
-      if (name.starts_with("parameter.")) expect_near(state.at(name), values, tolerance, name);
-    }
+    expect_nearly_the_same(precision, drop_everywhere);
+    expect_nearly_the_same(precision, drop_weights_and_penalize);
   }
 }
 

@@ -56,10 +56,10 @@ std::map<std::string, std::vector<double>> tensors(const std::filesystem::path& 
 }
 
 void expect_same_run(const TinyRun& run, const TinyRun& expected) {
-  expect_near(perplexities(run), perplexities(expected), 2e-6, "perplexities");
+  expect_near(perplexities(run), perplexities(expected), 1e-5, "perplexities");
   const auto weights = tensors(run.model());
   for (const auto& [name, values] : tensors(expected.model())) {
-    expect_near(weights.at(name), values, 1e-5, name);
+    expect_near(weights.at(name), values, 4e-5, name);
   }
 }
 
