@@ -40,6 +40,8 @@ class CounterRandom {
       : key_{static_cast<uint32_t>(seed) ^ (static_cast<uint32_t>(purpose) * 0x85EBCA6BU),
              static_cast<uint32_t>(seed >> 32) ^ (static_cast<uint32_t>(purpose) * 0xC2B2AE35U)} {}
 
+  /// Of philox().
+  [[nodiscard]] constexpr std::array<uint32_t, 2> key() const { return key_; }
   [[nodiscard]] constexpr std::array<uint32_t, 4> words(uint64_t major, uint64_t minor) const {
     return philox({static_cast<uint32_t>(minor), static_cast<uint32_t>(minor >> 32),
                    static_cast<uint32_t>(major), static_cast<uint32_t>(major >> 32)},

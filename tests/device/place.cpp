@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "kernels/cuda_device.h"
+#include "kernels/device/host_decode_kernels.h"
 #include "kernels/device/host_kernels.h"
 
 namespace hsm::test {
@@ -20,6 +21,7 @@ class HostPlace final : public Place {
  public:
   explicit HostPlace(dev::Precision precision) : kernels_(dev::element_type(precision)) {}
   dev::DeviceKernels& kernels() override { return kernels_; }
+  dev::DecodeKernels& decode_kernels() override { return decode_kernels_; }
   void wait() override {}
 
  protected:
@@ -31,6 +33,7 @@ class HostPlace final : public Place {
 
  private:
   HostKernels kernels_;
+  HostDecodeKernels decode_kernels_;
   std::vector<std::unique_ptr<char[]>> memory_;
 };
 
@@ -38,7 +41,8 @@ class HostPlace final : public Place {
 class GpuPlace final : public Place {
  public:
   explicit GpuPlace(dev::Precision precision)
-      : kernels_(dev::make_cuda_kernels(precision, 0, dev::Stream{})) {}
+      : kernels_(dev::make_cuda_kernels(precision, 0, dev::Stream{})),
+        decode_kernels_(dev::make_cuda_decode_kernels(dev::Stream{})) {}
   ~GpuPlace() override {
     for (void* piece : memory_) cudaFree(piece);
   }
@@ -46,6 +50,7 @@ class GpuPlace final : public Place {
   GpuPlace& operator=(const GpuPlace&) = delete;
 
   dev::DeviceKernels& kernels() override { return *kernels_; }
+  dev::DecodeKernels& decode_kernels() override { return *decode_kernels_; }
   void wait() override { check(cudaDeviceSynchronize()); }
 
  protected:
@@ -63,6 +68,7 @@ class GpuPlace final : public Place {
   }
 
   std::unique_ptr<dev::DeviceKernels> kernels_;
+  std::unique_ptr<dev::DecodeKernels> decode_kernels_;
   std::vector<void*> memory_;
 };
 #endif

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/device/cuda_decode_kernels.h"
 #include "kernels/device/cuda_kernels.h"
 
 namespace hsm::test {
@@ -17,6 +18,7 @@ class Place {
  public:
   virtual ~Place() = default;
   [[nodiscard]] virtual kernels::device::DeviceKernels& kernels() = 0;
+  [[nodiscard]] virtual kernels::device::DecodeKernels& decode_kernels() = 0;
   /// Until all that was launched is done.
   virtual void wait() = 0;
 

@@ -84,6 +84,8 @@ class SearchRun {
     args_.score = {score_.data(), sizes.tokens};
     args_.word_of_row = {word_of_row_.data(), sizes.words};
     args_.forbidden = {forbidden_.data(), static_cast<int64_t>(forbidden_.size())};
+    after_.assign(static_cast<size_t>(queries), device::first_rank());
+    args_.after = {after_.data(), queries};
     args_.root_logit = take(root_logit_, sizes.tokens * sizes.root());
     args_.root_part = take(root_part_, head_.plan().root_splits * sizes.tokens);
     args_.root_log_sum = take(root_log_sum_, sizes.tokens);
@@ -100,6 +102,8 @@ class SearchRun {
     args_.best = take(best_, queries * c.kept);
     args_.more = take(more_, queries);
     args_.end_log_prob = take(end_log_prob_, sizes.tokens);
+    expanded_.assign(static_cast<size_t>(queries), 0);
+    args_.expanded = {expanded_.data(), queries};
   }
 
   /// Runs to the end; returns the rounds it took. `launch.operator()<Body>(args)` runs one kernel.
@@ -126,12 +130,34 @@ class SearchRun {
     return {first, first + case_.kept};
   }
   [[nodiscard]] const std::vector<float>& end_log_prob() const { return end_log_prob_; }
+  [[nodiscard]] int64_t expanded(int query) const { return expanded_[static_cast<size_t>(query)]; }
+  /// The next run looks for what comes after the words found last.
+  void turn_page() {
+    for (size_t query = 0; query < after_.size(); ++query)
+      after_[query] = best(static_cast<int>(query)).back();
+  }
 
-  /// Every word of every hypothesis, ranked: what the search must find.
-  [[nodiscard]] std::vector<Ranked> dense(int query) const;
+  /// Nor does it look for anything more of this query.
+  void close(int query) { after_[static_cast<size_t>(query)] = device::no_rank(); }
+
+  /// Every word of every hypothesis, ranked, and the first `kept`: what the search must find.
+  [[nodiscard]] std::vector<Ranked> dense(int query) const {
+    return dense(query, static_cast<size_t>(case_.kept));
+  }
+  [[nodiscard]] std::vector<Ranked> dense(int query, size_t kept) const;
   [[nodiscard]] double log_prob(int64_t row, int64_t word_row) const;
+  [[nodiscard]] int32_t word(int64_t word_row) const { return word_of_row_[static_cast<size_t>(word_row)]; }
+
+  /// Puts what is not a number into a row's hidden states, or a word's weights.
+  void spoil_row(int64_t row) { spoil(args_.head.in.hidden, row); }
+  void spoil_word(int64_t word_row) { spoil(args_.head.in.word, word_row); }
+  [[nodiscard]] const device::SearchArgs<P>& args() const { return args_; }
 
  private:
+  void spoil(device::View<const typename P::T> values, int64_t row) {
+    const_cast<typename P::T*>(values.p)[row * head_.plan().sizes.dim] =
+        std::numeric_limits<typename P::T>::quiet_NaN();
+  }
   template <class V>
   device::View<V> take(std::vector<V>& values, int64_t count) {
     values.resize(static_cast<size_t>(count));
@@ -162,7 +188,8 @@ class SearchRun {
   std::vector<double> score_;
   std::vector<S> root_logit_, root_log_sum_, leaf_logit_;
   std::vector<device::LogSum<S>> root_part_, leaf_part_;
-  std::vector<Ranked> row_best_, pair_, last_pair_, pair_best_, best_;
+  std::vector<Ranked> after_, row_best_, pair_, last_pair_, pair_best_, best_;
+  std::vector<int64_t> expanded_;
   std::vector<float> end_log_prob_;
 };
 
@@ -182,7 +209,7 @@ double SearchRun<P>::log_prob(int64_t row, int64_t word_row) const {
 }
 
 template <class P>
-std::vector<Ranked> SearchRun<P>::dense(int query) const {
+std::vector<Ranked> SearchRun<P>::dense(int query, size_t kept) const {
   std::vector<Ranked> all;
   const auto q = static_cast<size_t>(query);
   for (int32_t row = first_row_[q]; row < first_row_[q + 1]; ++row) {
@@ -193,7 +220,7 @@ std::vector<Ranked> SearchRun<P>::dense(int query) const {
     }
   }
   std::ranges::sort(all, device::before);
-  all.resize(std::min(all.size(), static_cast<size_t>(case_.kept)));
+  all.resize(std::min(all.size(), kept));
   return all;
 }
 

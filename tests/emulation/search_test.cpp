@@ -77,6 +77,62 @@ TEST(DeviceSearch, BreaksTiesByWordThenParent) {
   }
 }
 
+// Page after page, as far as there are words.
+TEST(DeviceSearch, GoesOnAfterTheWordsFoundBefore) {
+  for (const SearchCase& c :
+       {SearchCase{{"pages", 5, {1, 7, 31, 1, 2}, 24, 5}, {3, 1, 1}, 6, 3},
+        SearchCase{{"tied_pages", 1, {9, 9}, 8, 2, 0, -1, 0}, {2}, 5, 2, 0, {4}, true}}) {
+    SearchRun<Fma<double>> run(c);
+    std::vector<std::vector<Ranked>> found(c.rows_of_query.size());
+    for (int page = 0; page < 30; ++page) {
+      run_search(run, 2, {.seed = static_cast<uint64_t>(page)});
+      for (size_t q = 0; q < found.size(); ++q) {
+        for (const Ranked& word : run.best(static_cast<int>(q))) {
+          if (word.score > -std::numeric_limits<double>::infinity()) found[q].push_back(word);
+        }
+      }
+      run.turn_page();
+    }
+    for (size_t q = 0; q < found.size(); ++q) {
+      const auto want = run.dense(static_cast<int>(q), 1000);
+      ASSERT_EQ(found[q].size(), want.size()) << c.head.name;
+      for (size_t i = 0; i < want.size(); ++i) {
+        EXPECT_NEAR(found[q][i].score, want[i].score, 1e-9);
+        EXPECT_EQ(found[q][i].first, want[i].first);
+        EXPECT_EQ(found[q][i].second, want[i].second);
+      }
+    }
+  }
+}
+
+TEST(DeviceSearch, ShowsScoresThatAreNotNumbers) {
+  SearchCase c{{"nan_root", 5, {7, 31}, 24, 2}, {1, 1}};
+  SearchRun<Fma<float>> root(c);
+  root.spoil_row(1);
+  run_search(root, 1, {});
+  EXPECT_FALSE(std::isnan(root.end_log_prob()[0]));
+  EXPECT_TRUE(std::isnan(root.end_log_prob()[1]));
+  EXPECT_EQ(root.best(1)[0].score, std::numeric_limits<double>::infinity());
+  SearchCase one{{"nan_leaf", 1, {8}, 24, 1}, {1}};
+  SearchRun<Fma<float>> leaf(one);
+  leaf.spoil_word(3);
+  run_search(leaf, 1, {});
+  EXPECT_EQ(leaf.best(0)[0].score, std::numeric_limits<double>::infinity());
+}
+
+TEST(DeviceSearch, CountsWhatItExpands) {
+  SearchCase c{{"count", 0, {4, 1, 5, 6}, 8, 4}, {1, 3}, 50, 2};
+  SearchRun<Fma<float>> run(c);
+  run_search(run, 1, {});
+  EXPECT_EQ(run.expanded(0), 3);  // all that have several words
+  EXPECT_EQ(run.expanded(1), 9);
+  run.close(1);
+  run_search(run, 1, {});
+  EXPECT_EQ(run.expanded(0), 6);
+  EXPECT_EQ(run.expanded(1), 9);
+  EXPECT_EQ(run.best(1)[0].score, -std::numeric_limits<double>::infinity());
+}
+
 TEST(DeviceSearch, TellsTheEndSymbolsLogProbability) {
   SearchCase c{{"end", 5, {7, 31}, 24, 4}, {4}, 4, 4, 3};
   SearchRun<Fma<double>> run(c);

@@ -1,30 +1,11 @@
 #pragma once
 #include "kernels/device/head_rows.h"
+#include "kernels/device/log_sum.h"
 
 // Forward pass of the head: log Σ exp and the target's logit of each token, at the root and within its
 // cluster. Logits live in registers only.
 
 namespace hsm::kernels::device {
-
-/// A part of log Σ exp z: the largest z, and Σ exp(z − largest). Starts at (−∞, 0).
-template <class S>
-struct LogSum {
-  S most;
-  S sum;
-};
-
-template <class S>
-HSM_DEVICE LogSum<S> no_terms() {
-  return {minus_infinity<S>(), S{0}};
-}
-
-/// The parts' union. Parts without terms (or whose z are all −∞) add nothing; NaN stays.
-template <class S>
-HSM_DEVICE LogSum<S> join(const LogSum<S>& a, const LogSum<S>& b) {
-  const S most = larger(a.most, b.most);
-  if (most == minus_infinity<S>()) return {most, a.sum + b.sum};
-  return {most, a.sum * exponential(a.most - most) + b.sum * exponential(b.most - most)};
-}
 
 /// Sizes of a block's tile in the forward pass: BM tokens × BN columns, D walked in steps of BK through a
 /// ring of Stages. Resident: the tokens' hidden states stay in shared memory, as D ≤ Resident; 0: they
@@ -269,6 +250,23 @@ HSM_DEVICE void put_part(Ctx& ctx, const HeadArgs<P>& args, int64_t part, int64_
   ctx.put(args.state.workspace, part_place(args, part, token) + 1, value.sum);
 }
 
+/// Items of a pass over the root for so many rows: a tile of them × a piece of the columns.
+template <class P>
+HSM_HOST_DEVICE int64_t root_items(const HeadArgs<P>& args, int64_t rows, int tile) {
+  return divide_up<int64_t>(rows, tile) * args.plan.root_splits;
+}
+template <class Item, class P>
+HSM_DEVICE Item root_item(const HeadArgs<P>& args, int64_t i, int64_t rows, int tile) {
+  const HeadPlan& plan = args.plan;
+  Item item;
+  item.columns = root_columns(args);
+  item.first_column = i % plan.root_splits * plan.columns_a_split;
+  item.end_column = smaller(item.first_column + plan.columns_a_split, item.columns.count);
+  item.first_token = i / plan.root_splits * tile;
+  item.end_token = smaller<int64_t>(item.first_token + tile, rows);
+  return item;
+}
+
 /// Item: a tile of tokens × a piece of the root's columns.
 template <class P, class Shape>
 struct RootForward {
@@ -277,20 +275,16 @@ struct RootForward {
   static constexpr int64_t shared_bytes(const Args&) {
     return Shape::template shared_bytes<P, LogSum<typename P::Sum>>();
   }
-  static int64_t items(const Args& args) { return args.plan.root_token_tiles * args.plan.root_splits; }
+  static HSM_HOST_DEVICE int64_t items(const Args& args) {
+    return root_items(args, args.plan.sizes.tokens, Shape::BM);
+  }
 
   template <class Ctx>
   static HSM_DEVICE void run(Ctx& ctx, const Args& args) {
-    const HeadPlan& plan = args.plan;
     ForwardTile<P, Shape, Ctx> tile(ctx, args);
-    for (int64_t i = ctx.block(); i < plan.root_token_tiles * plan.root_splits; i += ctx.blocks()) {
-      const int64_t split = i % plan.root_splits;
-      typename ForwardTile<P, Shape, Ctx>::Item item;
-      item.columns = root_columns(args);
-      item.first_column = split * plan.columns_a_split;
-      item.end_column = smaller(item.first_column + plan.columns_a_split, item.columns.count);
-      item.first_token = i / plan.root_splits * Shape::BM;
-      item.end_token = smaller<int64_t>(item.first_token + Shape::BM, plan.sizes.tokens);
+    for (int64_t i = ctx.block(); i < items(args); i += ctx.blocks()) {
+      const auto item =
+          root_item<typename ForwardTile<P, Shape, Ctx>::Item>(args, i, args.plan.sizes.tokens, Shape::BM);
       tile.run(
           item, [](int64_t place) { return static_cast<int32_t>(place); },
           [&](int32_t token) { return root_target(ctx, args, ctx.get(args.in.targets, token)); },
@@ -298,7 +292,7 @@ struct RootForward {
             if (column == target) ctx.put(args.state.root_target_logit, place, z);
           },
           [&](int64_t place, const LogSum<typename P::Sum>& part) {
-            put_part(ctx, args, split, place, part);
+            put_part(ctx, args, i % args.plan.root_splits, place, part);
           });
     }
   }

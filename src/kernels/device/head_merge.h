@@ -40,7 +40,7 @@ struct MergeLoss {
       total = join(total, LogSum<S>{ctx.get(args.state.workspace, part_place(args, part, token)),
                                     ctx.get(args.state.workspace, part_place(args, part, token) + 1)});
     }
-    return total.most + logarithm(total.sum);
+    return value_of(total);
   }
 
   template <class Ctx>

@@ -25,6 +25,16 @@ HSM_HOST_DEVICE Ranked no_rank() {
   return {minus_infinity<double>(), kLargestNumber, kLargestNumber};
 }
 
+/// Comes before everything.
+HSM_HOST_DEVICE Ranked first_rank() {
+  return {-minus_infinity<double>(), -1, -1};
+}
+
+/// A score that is not a number counts as the best, so that whoever reads a list sees that there is one.
+HSM_HOST_DEVICE double visible(double score) {
+  return score == score ? score : -minus_infinity<double>();
+}
+
 /// Shared memory of a BlockTop.
 template <int Chunk, int Threads>
 constexpr int64_t top_bytes() {
@@ -78,6 +88,10 @@ class BlockTop {
   }
 
   [[nodiscard]] HSM_DEVICE Ranked kept(int i) const { return ctx_.get(items_, i); }
+  /// Stores the best `count`, at most Chunk, from place `at` on.
+  HSM_DEVICE void put_kept(View<Ranked> list, int64_t at, int count) const {
+    for (int i = ctx_.thread(); i < count; i += Threads) ctx_.put(list, at + i, kept(i));
+  }
 
  private:
   // Exchanges items i < j of a pair unless they stand as `in_order` says.

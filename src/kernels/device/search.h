@@ -3,11 +3,11 @@
 #include "kernels/device/head_forward.h"
 #include "kernels/device/search_args.h"
 
-// Kernels of a decoding step: exact top-k over the two levels, as decode/candidates.h has it. Once a step:
-// RootLogits, RowBest, and MergeBest (root words). Then rounds of GatherPairs, SortPairs, LeafLogits,
-// PairBest, MergeBest while a query has `more`; a round without pairs changes nothing, so some may be
-// launched blindly. Scores are (hypothesis + (root + leaf)) in double; a row's results do not depend on other
-// rows.
+// Kernels of a decoding step: exact top-k over the two levels, as decode/candidate_search.h has it. Once a
+// step RootLogits; once a search RowBest and MergeBest (root words). Then rounds of GatherPairs, SortPairs,
+// LeafLogits, PairBest, MergeBest while a query has `more`; a round without pairs changes nothing, so some
+// may be launched blindly. Scores are (hypothesis + (root + leaf)) in double; a row's results do not depend
+// on other rows.
 
 namespace hsm::kernels::device {
 
@@ -16,6 +16,15 @@ template <class P, class Ctx>
 HSM_DEVICE double root_log_prob(Ctx& ctx, const SearchArgs<P>& args, int64_t row, int64_t column) {
   const auto z = ctx.get(args.root_logit, row * args.head.plan.sizes.root() + column);
   return static_cast<double>(smaller(z - ctx.get(args.root_log_sum, row), typename P::Sum{0}));
+}
+
+/// log Σ exp of a row's logits at the root.
+template <class P, class Ctx>
+HSM_DEVICE typename P::Sum joined_root(Ctx& ctx, const SearchArgs<P>& args, int64_t row) {
+  const int64_t splits = args.head.plan.root_splits;
+  LogSum<typename P::Sum> total = no_terms<typename P::Sum>();
+  for (int64_t i = 0; i < splits; ++i) total = join(total, ctx.get(args.root_part, row * splits + i));
+  return value_of(total);
 }
 
 template <class P, class Ctx>
@@ -30,23 +39,17 @@ struct RootLogits {
   using S = typename P::Sum;
   static constexpr int kThreads = Shape::kThreads;
   static constexpr int64_t shared_bytes(const Args&) { return Shape::template shared_bytes<P, LogSum<S>>(); }
-  static int64_t items(const Args& args) {
-    return divide_up<int64_t>(args.rows, Shape::BM) * args.head.plan.root_splits;
+  static HSM_HOST_DEVICE int64_t items(const Args& args) {
+    return root_items(args.head, args.rows, Shape::BM);
   }
 
   template <class Ctx>
   static HSM_DEVICE void run(Ctx& ctx, const Args& args) {
-    const HeadPlan& plan = args.head.plan;
+    const int64_t splits = args.head.plan.root_splits;
     ForwardTile<P, Shape, Ctx> tile(ctx, args.head);
-    const int64_t count = divide_up<int64_t>(args.rows, Shape::BM) * plan.root_splits;
-    for (int64_t i = ctx.block(); i < count; i += ctx.blocks()) {
-      const int64_t split = i % plan.root_splits;
-      typename ForwardTile<P, Shape, Ctx>::Item item;
-      item.columns = root_columns(args.head);
-      item.first_column = split * plan.columns_a_split;
-      item.end_column = smaller(item.first_column + plan.columns_a_split, item.columns.count);
-      item.first_token = i / plan.root_splits * Shape::BM;
-      item.end_token = smaller<int64_t>(item.first_token + Shape::BM, args.rows);
+    for (int64_t i = ctx.block(); i < items(args); i += ctx.blocks()) {
+      const auto item =
+          root_item<typename ForwardTile<P, Shape, Ctx>::Item>(args.head, i, args.rows, Shape::BM);
       tile.run(
           item, [](int64_t place) { return static_cast<int32_t>(place); }, [](int32_t) { return -1; },
           [&](int64_t place, int64_t column, int32_t, S z) {
@@ -56,7 +59,7 @@ struct RootLogits {
             }
           },
           [&](int64_t place, const LogSum<S>& part) {
-            ctx.put(args.root_part, split * args.rows + place, part);
+            ctx.put(args.root_part, place * splits + i % splits, part);
           });
     }
   }
@@ -76,18 +79,15 @@ struct RowBest {
   static HSM_DEVICE void run(Ctx& ctx, const Args& args) {
     BlockTop<Chunk, Threads, Ctx> top(ctx);
     for (int64_t row = ctx.block(); row < args.rows; row += ctx.blocks()) {
-      LogSum<S> total = no_terms<S>();
-      for (int64_t split = 0; split < args.head.plan.root_splits; ++split) {
-        total = join(total, ctx.get(args.root_part, split * args.rows + row));
-      }
-      const S log_sum = total.most + logarithm(total.sum);
+      const S log_sum = joined_root(ctx, args, row);
       if (ctx.thread() == 0) ctx.put(args.root_log_sum, row, log_sum);
       top.clear(args.kept - 1);  // its barrier lets all see the log-sum
       if (ctx.thread() == 0) {
         ctx.put(args.end_log_prob, row, static_cast<float>(root_log_prob(ctx, args, row, args.end_row)));
       }
-      const auto parent =
-          static_cast<int32_t>(row - ctx.get(args.first_row, ctx.get(args.query_of_row, row)));
+      const int32_t query = ctx.get(args.query_of_row, row);
+      const auto parent = static_cast<int32_t>(row - ctx.get(args.first_row, query));
+      const Ranked after = ctx.get(args.after, query);
       const double score = ctx.get(args.score, row);
       const HeadSizes& sizes = args.head.plan.sizes;
       top.offer(sizes.root(), [&](int64_t column) {
@@ -96,11 +96,10 @@ struct RowBest {
         if (word_row < 0 || word_row == args.end_row) return no_rank();
         const int32_t word = ctx.get(args.word_of_row, word_row);
         if (!allowed(ctx, args, word)) return no_rank();
-        return Ranked{score + root_log_prob(ctx, args, row, column), word, parent};
+        const Ranked item{visible(score + root_log_prob(ctx, args, row, column)), word, parent};
+        return before(after, item) ? item : no_rank();
       });
-      for (int i = ctx.thread(); i < args.kept; i += Threads) {
-        ctx.put(args.row_best, row * args.kept + i, top.kept(i));
-      }
+      top.put_kept(args.row_best, row * args.kept, args.kept);
     }
   }
 
@@ -133,7 +132,8 @@ struct MergeBest {
         top.offer(rows * args.kept, [&](int64_t i) { return ctx.get(args.row_best, first * args.kept + i); });
         if (ctx.thread() == 0) {
           ctx.put(args.last_pair, query, Ranked{-minus_infinity<double>(), 0, 0});
-          ctx.put(args.more, query, args.leaf_stride > 1 ? 1 : 0);
+          const bool wanted = ctx.get(args.after, query).score > minus_infinity<double>();
+          ctx.put(args.more, query, wanted && args.leaf_stride > 1 ? 1 : 0);
         }
       } else {
         const int64_t first = int64_t{query} * args.pairs_a_round;
@@ -142,7 +142,7 @@ struct MergeBest {
                   [&](int64_t i) { return ctx.get(args.pair_best, first * args.kept + i); });
         if (ctx.thread() == 0) finish_round(ctx, args, query, top.kept(args.kept - 1).score);
       }
-      for (int i = ctx.thread(); i < args.kept; i += Threads) ctx.put(args.best, best + i, top.kept(i));
+      top.put_kept(args.best, best, args.kept);
     }
   }
 
@@ -153,6 +153,7 @@ struct MergeBest {
     const int32_t count = ctx.get(args.pair_count, query);
     const bool more = count == args.pairs_a_round && ctx.get(args.last_pair, query).score >= floor;
     ctx.put(args.more, query, more ? 1 : 0);
+    ctx.put(args.expanded, query, ctx.get(args.expanded, query) + count);
   }
 };
 
@@ -187,9 +188,7 @@ struct GatherPairs {
         });
       }
       const int count = found(top, args.pairs_a_round);
-      for (int i = ctx.thread(); i < count; i += Threads) {
-        ctx.put(args.pair, int64_t{query} * args.pairs_a_round + i, top.kept(i));
-      }
+      top.put_kept(args.pair, int64_t{query} * args.pairs_a_round, count);
       if (ctx.thread() == 0) {
         ctx.put(args.pair_count, query, count);
         if (count > 0) ctx.put(args.last_pair, query, top.kept(count - 1));
@@ -351,19 +350,21 @@ struct PairBest {
   using S = typename P::Sum;
   static constexpr int kThreads = Threads;
   static constexpr int64_t shared_bytes(const Args&) { return top_bytes<Chunk, Threads>(); }
-  static int64_t items(const Args& args) { return int64_t{args.queries} * args.pairs_a_round; }
+  static HSM_HOST_DEVICE int64_t items(const Args& args) {
+    return int64_t{args.queries} * args.pairs_a_round;
+  }
 
   template <class Ctx>
   static HSM_DEVICE void run(Ctx& ctx, const Args& args) {
     BlockTop<Chunk, Threads, Ctx> top(ctx);
-    for (int64_t slot = ctx.block(); slot < items(args.queries, args.pairs_a_round); slot += ctx.blocks()) {
+    for (int64_t slot = ctx.block(); slot < items(args); slot += ctx.blocks()) {
       const auto query = static_cast<int32_t>(slot / args.pairs_a_round);
       if (slot % args.pairs_a_round >= ctx.get(args.pair_count, query)) continue;
       const Ranked pair = ctx.get(args.pair, slot);
       const int64_t row = ctx.get(args.first_row, query) + pair.first;
       const Columns columns = leaf_columns(ctx, args.head, pair.second);
-      const LogSum<S> total = ctx.get(args.leaf_part, slot);
-      const S log_sum = total.most + logarithm(total.sum);
+      const S log_sum = value_of(ctx.get(args.leaf_part, slot));
+      const Ranked after = ctx.get(args.after, query);
       const double score = ctx.get(args.score, row);
       const double root = root_log_prob(ctx, args, row, args.head.plan.sizes.shortlist + pair.second);
       const double floor = ctx.get(args.best, int64_t{query + 1} * args.kept - 1).score;
@@ -373,17 +374,12 @@ struct PairBest {
         if (!allowed(ctx, args, word)) return no_rank();
         // Rounding may lift it above 0, and the score above the pair's bound.
         const S log_prob = smaller(ctx.get(args.leaf_logit, slot * args.leaf_stride + leaf) - log_sum, S{0});
-        const Ranked item{score + (root + static_cast<double>(log_prob)), word, pair.first};
-        return item.score >= floor ? item : no_rank();
+        const Ranked item{visible(score + (root + static_cast<double>(log_prob))), word, pair.first};
+        return item.score >= floor && before(after, item) ? item : no_rank();
       });
-      for (int i = ctx.thread(); i < args.kept; i += Threads) {
-        ctx.put(args.pair_best, slot * args.kept + i, top.kept(i));
-      }
+      top.put_kept(args.pair_best, slot * args.kept, args.kept);
     }
   }
-
- private:
-  static HSM_DEVICE int64_t items(int32_t queries, int32_t pairs) { return int64_t{queries} * pairs; }
 };
 
 }  // namespace hsm::kernels::device

@@ -33,11 +33,15 @@ void with_chunk(int32_t kept, F f) {
 }
 
 template <class P>
+void launch_root_logits(const SearchArgs<P>& args, Stream stream) {
+  launch<RootLogits<P, SearchShape<P>>>("root scores", args, stream);
+}
+
+template <class P>
 void launch_search_start(const SearchArgs<P>& args, Stream stream) {
   check_limit("words of a query", args.kept, kMostKept);
   check_limit("pairs of a query in a round", args.pairs_a_round, kMostPairsARound);
   check_limit("pairs in a round", int64_t{args.queries} * args.pairs_a_round, kMostPairs);
-  launch<RootLogits<P, SearchShape<P>>>("root scores", args, stream);
   with_chunk(args.kept, [&](auto chunk) {
     launch<RowBest<P, decltype(chunk)::value>>("best words of the root", args, stream);
     launch<MergeBest<P, true, decltype(chunk)::value>>("merge of the root's words", args, stream);
@@ -45,10 +49,15 @@ void launch_search_start(const SearchArgs<P>& args, Stream stream) {
 }
 
 template <class P>
-void launch_search_round(const SearchArgs<P>& args, Stream stream) {
-  launch<GatherPairs<P, kMostPairsARound>>("pairs to expand", args, stream);
+void launch_expansion(const SearchArgs<P>& args, Stream stream) {
   launch<SortPairs<P, kMostPairs, SearchShape<P>::BM>>("sort of the pairs", args, stream);
   launch<LeafLogits<P, SearchShape<P>>>("leaf scores", args, stream);
+}
+
+template <class P>
+void launch_search_round(const SearchArgs<P>& args, Stream stream) {
+  launch<GatherPairs<P, kMostPairsARound>>("pairs to expand", args, stream);
+  launch_expansion(args, stream);
   with_chunk(args.kept, [&](auto chunk) {
     launch<PairBest<P, decltype(chunk)::value>>("best words of the clusters", args, stream);
     launch<MergeBest<P, false, decltype(chunk)::value>>("merge of the clusters' words", args, stream);
@@ -60,5 +69,7 @@ void launch_search_round(const SearchArgs<P>& args, Stream stream) {
 /// Compiles the search for a precision.
 #define HSM_INSTANTIATE_SEARCH(P)                                     \
   template HeadTiles search_tiles<P>();                               \
+  template void launch_root_logits<P>(const SearchArgs<P>&, Stream);  \
   template void launch_search_start<P>(const SearchArgs<P>&, Stream); \
+  template void launch_expansion<P>(const SearchArgs<P>&, Stream);    \
   template void launch_search_round<P>(const SearchArgs<P>&, Stream);
