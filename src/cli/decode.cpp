@@ -10,25 +10,21 @@
 #include "cli/decode_report.h"
 #include "cli/output.h"
 #include "cli/reading_progress.h"
-#include "decode/cpu_engine.h"
-#include "decode/model_scorer.h"
 #include "decode/network_reader.h"
 #include "decode/prompt_reader.h"
+#include "gpu/decoding_device.h"
 
 namespace hsm::cli {
 namespace {
 
-/// Bytes of a loaded model: mapped weights, and copies of them in another order.
-uint64_t model_bytes(const SavedModel& saved, const InferenceModel& model) {
-  uint64_t bytes = model.owned_bytes();
+/// Bytes of a loaded model: mapped weights, and copies of them in another order or elsewhere.
+uint64_t model_bytes(const SavedModel& saved, const DecodeDevice& device) {
+  uint64_t bytes = device.weight_copies();
   for (const TensorRef& tensor : saved.weights.tensors()) bytes += tensor.bytes();
   return bytes;
 }
 
 void refuse_what_does_not_fit(const DecodeOptions& options) {
-  if (options.runtime.device.value_or("auto").starts_with("cuda")) {
-    throw UsageError("--device " + *options.runtime.device + ": decoding runs on the CPU");
-  }
   if (options.next && options.format == "moses")
     throw UsageError("--format moses: --next has text and jsonl");
 }
@@ -68,11 +64,9 @@ ExitCode run_decode(const DecodeOptions& options) {
   refuse_what_does_not_fit(options);
   const SavedModel saved = open_model(options.model.directory());
   const DecoderSettings chosen = decoder_settings(options, saved);
-  const InferenceModel model(saved.shape, saved.layout, saved.weight_view());
-  const ModelScorer scorer(model, saved.vocabulary.end_of_sentence());
   ThreadPool pool(options.runtime.thread_count());
-  const CpuDecodeDevice device(scorer, pool);
-  Decoder decoder(device, chosen);
+  const auto device = open_decode_device(saved, options.runtime.device.value_or("auto"), pool);
+  Decoder decoder(*device, chosen);
   const Input input = open_input(options, saved);
 
   Output out(options.output);
@@ -94,7 +88,7 @@ ExitCode run_decode(const DecodeOptions& options) {
   sink.summarise();
   if (decoder.stats().inputs == 0)
     spdlog::warn("{}: no line to decode (an empty line is an empty prompt)", input.name);
-  if (options.stats) print_stats(decoder, chosen.memory_budget, model_bytes(saved, model), seconds.count());
+  if (options.stats) print_stats(decoder, chosen.memory_budget, model_bytes(saved, *device), seconds.count());
   return ExitCode::done;
 }
 

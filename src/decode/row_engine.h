@@ -78,6 +78,8 @@ class DecodeDevice {
   /// Rows in a step beyond which more inputs together gain little, and inputs that may be under way.
   [[nodiscard]] virtual int64_t useful_rows() const = 0;
   [[nodiscard]] virtual int64_t useful_inputs() const = 0;
+  /// Bytes of weights that it holds beside the model's file.
+  [[nodiscard]] virtual uint64_t weight_copies() const { return 0; }
   /// Device, arena and filter outlive the engine. ResourceError when the memory is not to be had.
   [[nodiscard]] virtual std::unique_ptr<RowEngine> make_engine(Arena& arena, const WordFilter& filter,
                                                                const EngineLimits& limits) const = 0;

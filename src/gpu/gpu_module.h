@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "decode/row_engine.h"
 #include "train/training_engine.h"
 
 namespace hsm {
@@ -30,6 +31,12 @@ class GpuModule {
                                                                      const WeightView& weights,
                                                                      int32_t end_of_sentence,
                                                                      const GpuOptions& options) const = 0;
+  /// The same for decoding. UsageError for a model whose end symbol does not lie in the shortlist.
+  [[nodiscard]] virtual std::unique_ptr<DecodeDevice> make_decode_device(const ModelShape& shape,
+                                                                         const HeadLayout& layout,
+                                                                         const WeightView& weights,
+                                                                         int32_t end_of_sentence,
+                                                                         const GpuOptions& options) const = 0;
 };
 
 /// The functions that libhsm_cuda.so exports. The first says what it was built for and must equal

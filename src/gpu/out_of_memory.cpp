@@ -15,15 +15,13 @@ std::string asked_memory(std::string_view allocator_message) {
   return std::string(rest.substr(0, end));
 }
 
-std::string out_of_memory_message(const std::string& asked, const DeviceMemory& memory) {
+std::string out_of_memory_message(const std::string& asked, const DeviceMemory& memory, const char* advice) {
   std::string text = "cuda:" + std::to_string(memory.device) +
                      " is out of memory: " + (asked.empty() ? "more was" : asked + " were") + " asked for, " +
                      format_size(memory.held) + " are held and " + format_size(memory.free) + " of " +
                      format_size(memory.total) + " are free";
   if (memory.limit > 0) text += "; runtime.gpu_memory_limit is " + format_size(memory.limit);
-  return text +
-         ". Less is needed with more train.micro_batches, with a train.head_chunk, with train.precision "
-         "\"bf16\", or with a smaller train.batch or train.bptt";
+  return text + ". Less is needed " + advice;
 }
 
 }  // namespace hsm

@@ -17,7 +17,14 @@ struct DeviceMemory {
 /// What the allocator's message says was asked for, such as "20.00 MiB"; empty when it does not.
 std::string asked_memory(std::string_view allocator_message);
 
+/// What makes a training, and a decoding, need less.
+inline constexpr const char* kTrainingAdvice =
+    "with more train.micro_batches, with a train.head_chunk, with train.precision \"bf16\", or with a "
+    "smaller "
+    "train.batch or train.bptt";
+inline constexpr const char* kDecodingAdvice = "with a smaller --memory-budget";
+
 /// What was asked, held and free, and what to change: the text of a ResourceError.
-std::string out_of_memory_message(const std::string& asked, const DeviceMemory& memory);
+std::string out_of_memory_message(const std::string& asked, const DeviceMemory& memory, const char* advice);
 
 }  // namespace hsm

@@ -351,7 +351,7 @@ TEST_F(Decode, WrongOptionsAreExitCode2) {
       {{"--format", "xml"}, "xml"},
       {{"--memory-budget", "much"}, "--memory-budget"},
       {{"--batch", "100000"}, "--batch"},
-      {{"--device", "cuda"}, "cuda"},
+      {{"--device", "cuda:97"}, "device \"cuda:97\""},
       {{"--beam", "1000000", "--max-length", "1000000"}, "--max-length"},
   };
   for (const Wrong& wrong : table) {

@@ -64,6 +64,8 @@ TEST(GpuModule, ThrowsErrorsThatTheProgramKnows) {
                                        pool, {});
   };
   EXPECT_THROW(make(), Error);
+  const auto trained = test::cpu_engine(config, pool);
+  EXPECT_THROW(module.make_decode_device(trained->shape(), head, trained->weights(), 0, {}), Error);
   config.train.precision = "fp8";
   EXPECT_THROW(make(), UsageError);
 }

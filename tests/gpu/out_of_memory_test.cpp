@@ -17,13 +17,14 @@ TEST(OutOfMemory, FindsWhatWasAskedInTheAllocatorsMessage) {
 
 TEST(OutOfMemory, SaysWhatWasAskedHeldAndFreeAndWhatToChange) {
   constexpr uint64_t kGiB = uint64_t{1} << 30;
-  EXPECT_EQ(out_of_memory_message("1.50 GiB", {1, 6 * kGiB, kGiB / 2, 8 * kGiB, 7 * kGiB}),
+  EXPECT_EQ(out_of_memory_message("1.50 GiB", {1, 6 * kGiB, kGiB / 2, 8 * kGiB, 7 * kGiB}, kTrainingAdvice),
             "cuda:1 is out of memory: 1.50 GiB were asked for, 6.0 GiB are held and 512.0 MiB of 8.0 GiB are "
             "free; runtime.gpu_memory_limit is 7.0 GiB. Less is needed with more train.micro_batches, with a "
             "train.head_chunk, with train.precision \"bf16\", or with a smaller train.batch or train.bptt");
-  const std::string without = out_of_memory_message("", {0, 0, 0, kGiB, 0});
+  const std::string without = out_of_memory_message("", {0, 0, 0, kGiB, 0}, kDecodingAdvice);
   EXPECT_NE(without.find("more was asked for"), std::string::npos);
   EXPECT_EQ(without.find("gpu_memory_limit"), std::string::npos);
+  EXPECT_TRUE(without.ends_with("Less is needed with a smaller --memory-budget"));
 }
 
 }  // namespace

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "gpu/cuda/guarded_engine.h"
+#include "gpu/engine/decode_device.h"
 #include "gpu/engine/device_engine.h"
 #include "gpu/engine/device_text_scorer.h"
 #include "gpu/gpu_module.h"
+#include "kernels/device/cuda_decode_kernels.h"
 
 namespace hsm {
 namespace {
@@ -82,6 +84,22 @@ class CudaModule final : public GpuModule {
               kernels::device::make_cuda_kernels(Precision::fp32, options.device,
                                                  c10::cuda::getCurrentCUDAStream(index).stream()),
               end_of_sentence);
+        },
+        options);
+  }
+
+  [[nodiscard]] std::unique_ptr<DecodeDevice> make_decode_device(const ModelShape& shape,
+                                                                 const HeadLayout& layout,
+                                                                 const WeightView& weights,
+                                                                 int32_t end_of_sentence,
+                                                                 const GpuOptions& options) const override {
+    return make_guarded_decode_device(
+        [&] {
+          open_device(options);
+          const auto index = static_cast<c10::DeviceIndex>(options.device);
+          return hsm::make_decode_device(
+              shape, layout, weights, end_of_sentence, at::Device(at::kCUDA, index),
+              kernels::device::make_cuda_decode_kernels(c10::cuda::getCurrentCUDAStream(index).stream()));
         },
         options);
   }

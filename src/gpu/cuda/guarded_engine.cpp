@@ -33,12 +33,12 @@ DeviceMemory memory_of(const GpuOptions& options) {
 }
 
 template <class Function>
-auto translated(const GpuOptions& options, Function function) {
+auto translated(const GpuOptions& options, Function function, const char* advice = kTrainingAdvice) {
   try {
     return function();
   } catch (const c10::OutOfMemoryError& error) {
     throw ResourceError(
-        out_of_memory_message(asked_memory(error.what_without_backtrace()), memory_of(options)));
+        out_of_memory_message(asked_memory(error.what_without_backtrace()), memory_of(options), advice));
   } catch (const c10::Error& error) {
     throw Error(ExitCode::fault,
                 "cuda:" + std::to_string(options.device) + ": " + error.what_without_backtrace());
@@ -121,7 +121,33 @@ class GuardedScorer final : public TextScorer {
   GpuOptions options_;
 };
 
+class GuardedDecodeDevice final : public DecodeDevice {
+ public:
+  GuardedDecodeDevice(std::unique_ptr<DecodeDevice> device, const GpuOptions& options)
+      : device_(std::move(device)), options_(options) {}
+
+  [[nodiscard]] int64_t words() const override { return device_->words(); }
+  [[nodiscard]] int64_t clusters() const override { return device_->clusters(); }
+  [[nodiscard]] int64_t useful_rows() const override { return device_->useful_rows(); }
+  [[nodiscard]] int64_t useful_inputs() const override { return device_->useful_inputs(); }
+  [[nodiscard]] uint64_t weight_copies() const override { return device_->weight_copies(); }
+  [[nodiscard]] std::unique_ptr<RowEngine> make_engine(Arena& arena, const WordFilter& filter,
+                                                       const EngineLimits& limits) const override {
+    return translated(
+        options_, [&] { return device_->make_engine(arena, filter, limits); }, kDecodingAdvice);
+  }
+
+ private:
+  std::unique_ptr<DecodeDevice> device_;
+  GpuOptions options_;
+};
+
 }  // namespace
+
+std::unique_ptr<DecodeDevice> make_guarded_decode_device(
+    const std::function<std::unique_ptr<DecodeDevice>()>& make, const GpuOptions& options) {
+  return std::make_unique<GuardedDecodeDevice>(translated(options, make, kDecodingAdvice), options);
+}
 
 std::unique_ptr<TextScorer> make_guarded_scorer(const std::function<std::unique_ptr<TextScorer>()>& make,
                                                 const GpuOptions& options) {

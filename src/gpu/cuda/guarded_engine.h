@@ -15,4 +15,9 @@ std::unique_ptr<TrainingEngine> make_guarded(const std::function<std::unique_ptr
 std::unique_ptr<TextScorer> make_guarded_scorer(const std::function<std::unique_ptr<TextScorer>()>& make,
                                                 const GpuOptions& options);
 
+/// The same for a device to decode on. Its engines take all their memory when they are made; what they do
+/// afterwards throws this program's errors of itself.
+std::unique_ptr<DecodeDevice> make_guarded_decode_device(
+    const std::function<std::unique_ptr<DecodeDevice>()>& make, const GpuOptions& options);
+
 }  // namespace hsm
