@@ -1,6 +1,7 @@
 #include "decode/prompt_reader.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -13,7 +14,7 @@ class PromptReading : public ::testing::Test {
  protected:
   PromptReading()
       : vocabulary_(Vocabulary::from_counts({{"</s>", 9}, {"the", 8}, {"cat", 7}, {"<unk>", 6}})),
-        path_(::testing::TempDir() + "prompts.txt") {}
+        path_(::testing::TempDir() + "prompts." + std::to_string(::getpid())) {}
   ~PromptReading() override { std::remove(path_.c_str()); }
 
   void write(const std::string& text) const { std::ofstream(path_) << text; }
