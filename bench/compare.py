@@ -8,7 +8,6 @@ here is skipped, with the reason.
 
 import argparse
 import datetime
-import hashlib
 import json
 import os
 import pathlib
@@ -41,18 +40,20 @@ class Hsm:
         self.program = program
         self.folder = pathlib.Path(folder)
         self.options = options
+        self.learned = {}  # files of classes by text and hidden size
 
     def classes(self, text, hidden):
         """The section that gives the text's automatic classes; learned ones are made once for all runs."""
         section = {"method": self.options.classes}
         if self.options.classes == "frequency":
             return section
-        file = self.folder / f"classes-{hashlib.sha256(str(text).encode()).hexdigest()[:16]}-{hidden}.txt"
-        if not file.exists():
+        if (text, hidden) not in self.learned:
+            file = self.folder / f"classes-{len(self.learned)}.txt"
             configuration = self.folder / "classes.json"
             configuration.write_text(json.dumps(self.configuration(text, hidden, section, "classes")))
             run_seconds([self.program, "classes", "--config", str(configuration), "--output", str(file)])
-        return {"method": "file", "file": str(file)}
+            self.learned[text, hidden] = file
+        return {"method": "file", "file": str(self.learned[text, hidden])}
 
     def configuration(self, text, hidden, classes, name, **limits):
         options = self.options

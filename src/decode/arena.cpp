@@ -12,6 +12,15 @@
 
 namespace hsm {
 
+void add_to_part(std::vector<MemoryPart>& parts, std::string_view name, uint64_t bytes) {
+  const auto known = std::ranges::find(parts, name, &MemoryPart::name);
+  if (known == parts.end()) {
+    parts.push_back({name, bytes});
+  } else {
+    known->bytes += bytes;
+  }
+}
+
 Arena::Arena(uint64_t bytes) : size_(std::max<uint64_t>(bytes, kAlignment)) {
   void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -37,13 +46,7 @@ std::byte* Arena::take_bytes(uint64_t bytes, std::string_view part) {
   }
   std::byte* memory = memory_ == nullptr ? nullptr : memory_ + used_;
   used_ += rounded;
-  const auto known =
-      std::find_if(parts_.begin(), parts_.end(), [&](const MemoryPart& p) { return p.name == part; });
-  if (known == parts_.end()) {
-    parts_.push_back({part, rounded});
-  } else {
-    known->bytes += rounded;
-  }
+  add_to_part(parts_, part, rounded);
   return memory;
 }
 

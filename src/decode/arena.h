@@ -14,6 +14,9 @@ struct MemoryPart {
   uint64_t bytes = 0;
 };
 
+/// Adds bytes to a part, which is made where it is new.
+void add_to_part(std::vector<MemoryPart>& parts, std::string_view name, uint64_t bytes);
+
 /// One block of memory handed out piece by piece and given back whole. A default-made arena only measures:
 /// it adds up what is asked of it and hands out empty spans, so that the code that lays a workspace out is
 /// also the code that says how large it is.

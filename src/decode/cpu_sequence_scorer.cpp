@@ -1,7 +1,6 @@
 #include "decode/cpu_sequence_scorer.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace hsm {
 
@@ -33,9 +32,7 @@ void CpuSequenceScorer::run(std::span<const ScoredSequence> sequences, int64_t s
     return sequences[static_cast<size_t>(sequence)].tokens.size();
   };
   const auto order = order_.first(sequences.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-            [&](int32_t a, int32_t b) { return length(a) != length(b) ? length(a) > length(b) : a < b; });
+  order_longest_first(sequences, order);
   const auto states = rows_->spare_states();
   for (size_t row = 0; row < order.size(); ++row) {
     std::copy(state.begin(), state.end(), states.begin() + static_cast<int64_t>(row * state.size()));

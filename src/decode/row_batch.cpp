@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-
 namespace hsm {
 namespace {
 
@@ -97,7 +95,7 @@ void RowBatch::feed(std::span<float> states, std::span<const int32_t> tokens, in
   });
   for (int64_t row = 0; row < scored; ++row) {
     if (std::isnan(root_[static_cast<size_t>(row * root_size_)])) {
-      throw DataError("the model's scores are not numbers: its weights hold NaN or infinite values");
+      throw not_numbers();
     }
   }
 }

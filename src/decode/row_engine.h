@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 
+#include "base/error.h"
 #include "decode/arena.h"
 #include "decode/candidates.h"
 #include "decode/memory_plan.h"
@@ -21,6 +22,11 @@ struct RowSource {
 };
 inline constexpr int32_t kZeroState = -1;
 inline constexpr int32_t kCarried = -1;  ///< no token: the row stays as it is, moved to its new place
+
+/// What engines throw when the model's scores are not numbers.
+inline DataError not_numbers() {
+  return DataError("the model's scores are not numbers: its weights hold NaN or infinite values");
+}
 
 /// The model's side of a search: recurrent states in rows, fed a token a step, and questions about what may
 /// follow them. Where states lie and what computes is its own affair; strategies know rows by their numbers.

@@ -21,4 +21,7 @@ class SequenceScorer {
   virtual void run(std::span<const ScoredSequence> sequences, int64_t slot, int32_t first_token) = 0;
 };
 
+/// The numbers of the sequences, longest first, so that rows only fall away at the end. Allocates nothing.
+void order_longest_first(std::span<const ScoredSequence> sequences, std::span<int32_t> order);
+
 }  // namespace hsm

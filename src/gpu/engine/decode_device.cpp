@@ -25,11 +25,7 @@ class DeviceRowEngine : public RowEngine {
 
   [[nodiscard]] int64_t words() const override { return rows_.head().words; }
   [[nodiscard]] int32_t end_of_sentence() const override { return rows_.model().end_of_sentence; }
-  [[nodiscard]] int64_t ragged_clusters() const override {
-    int64_t count = 0;
-    for (int64_t c = 0; c < rows_.head().clusters; ++c) count += rows_.model().cluster_words(c) > 1 ? 1 : 0;
-    return count;
-  }
+  [[nodiscard]] int64_t ragged_clusters() const override { return rows_.model().ragged_clusters(); }
 
   void step(std::span<const RowSource> sources, int64_t scored) override { rows_.step(sources, scored); }
 

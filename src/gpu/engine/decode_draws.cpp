@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "base/random.h"
 
 namespace hsm {
@@ -36,10 +35,7 @@ DecodeDraws::DecodeDraws(Arena& host, DeviceArena& device, DecodeRows& rows, con
 
 void DecodeDraws::run(std::span<WordDraw> draws) {
   possible_ += static_cast<int64_t>(draws.size()) * rows_->head().clusters;
-  const auto together = static_cast<size_t>(capacity_);
-  for (size_t first = 0; first < draws.size(); first += together) {
-    run_together(draws.subspan(first, std::min(together, draws.size() - first)));
-  }
+  for_groups(draws, capacity_, [this](std::span<WordDraw> together) { run_together(together); });
 }
 
 void DecodeDraws::run_together(std::span<WordDraw> draws) {
@@ -68,7 +64,7 @@ void DecodeDraws::take(std::span<WordDraw> draws) {
   for (size_t i = 0; i < draws.size(); ++i) {
     const dev::DrawnWord& drawn = drawn_[i];
     if (std::isnan(drawn.log_prob)) {
-      throw DataError("the model's scores are not numbers: its weights hold NaN or infinite values");
+      throw not_numbers();
     }
     // Every proposal but the one that was taken was a cluster's.
     if (drawn.word == dev::kNothing) {

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <stdexcept>
 
 namespace hsm {
@@ -18,12 +17,7 @@ std::byte* DeviceArena::take_bytes(uint64_t bytes, std::string_view part) {
   if (!measuring() && bytes > size_ - used_) throw std::logic_error("DeviceArena: more than was planned");
   auto* memory = measuring() ? nullptr : static_cast<std::byte*>(memory_.mutable_data_ptr()) + used_;
   used_ += bytes;
-  const auto found = std::ranges::find(parts_, part, &MemoryPart::name);
-  if (found == parts_.end()) {
-    parts_.push_back({part, bytes});
-  } else {
-    found->bytes += bytes;
-  }
+  add_to_part(parts_, part, bytes);
   return memory;
 }
 

@@ -102,4 +102,10 @@ int64_t DecodeModel::cluster_words(int64_t cluster) const {
   return layout->cluster_offsets[c + 1] - layout->cluster_offsets[c];
 }
 
+int64_t DecodeModel::ragged_clusters() const {
+  int64_t count = 0;
+  for (int64_t c = 0; c < head.clusters; ++c) count += cluster_words(c) > 1 ? 1 : 0;
+  return count;
+}
+
 }  // namespace hsm

@@ -46,6 +46,8 @@ struct DecodeModel {
   /// The row of a word's vectors. DataError for a token that is not in the vocabulary.
   [[nodiscard]] int32_t row_of(int32_t word) const;
   [[nodiscard]] int64_t cluster_words(int64_t cluster) const;
+  /// Clusters of several words.
+  [[nodiscard]] int64_t ragged_clusters() const;
   /// Of the weights' copy.
   [[nodiscard]] uint64_t bytes() const;
 

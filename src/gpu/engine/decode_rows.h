@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -9,6 +10,14 @@
 #include "gpu/engine/decode_model.h"
 
 namespace hsm {
+
+/// Calls body with groups of at most `most`, one after the other.
+template <class T, class Body>
+void for_groups(std::span<T> all, int64_t most, const Body& body) {
+  const auto together = static_cast<size_t>(most);
+  for (size_t first = 0; first < all.size(); first += together)
+    body(all.subspan(first, std::min(together, all.size() - first)));
+}
 
 /// States of rows on a device: a matrix for each layer's h and, for an LSTM, c.
 struct DeviceStates {

@@ -5,8 +5,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "base/error.h"
-
 namespace hsm {
 namespace {
 
@@ -53,9 +51,8 @@ DecodeSearch::DecodeSearch(Arena& host, DeviceArena& device, DecodeRows& rows, c
       answer_(sizes_),
       question_memory_(host, device, question_.layout, "candidates", kSearch),
       answer_memory_(host, device, answer_.layout, "candidates", kSearch),
-      expanded_(host.take<int64_t>(sizes_.queries, "candidates")) {
-  for (int64_t c = 0; c < rows.head().clusters; ++c)
-    ragged_clusters_ += rows.model().cluster_words(c) > 1 ? 1 : 0;
+      expanded_(host.take<int64_t>(sizes_.queries, "candidates")),
+      ragged_clusters_(rows.model().ragged_clusters()) {
   pass_.head = rows.head();
   pass_.memory = rows.expansion();
   pass_.kept = sizes_.kept;
@@ -77,10 +74,7 @@ DecodeSearch::DecodeSearch(Arena& host, DeviceArena& device, DecodeRows& rows, c
 }
 
 void DecodeSearch::run(std::span<CandidateQuery> queries) {
-  const auto together = static_cast<size_t>(sizes_.queries);
-  for (size_t first = 0; first < queries.size(); first += together) {
-    run_together(queries.subspan(first, std::min(together, queries.size() - first)));
-  }
+  for_groups(queries, sizes_.queries, [this](std::span<CandidateQuery> together) { run_together(together); });
 }
 
 void DecodeSearch::run_together(std::span<CandidateQuery> queries) {
@@ -144,7 +138,7 @@ bool DecodeSearch::take_page(std::span<CandidateQuery> queries) {
     const auto page = answer_memory_.host(answer_.best).subspan(q * kept, kept);
     for (const Ranked& found : page) {
       if (found.score == kInfinity) {
-        throw DataError("the model's scores are not numbers: its weights hold NaN or infinite values");
+        throw not_numbers();
       }
       if (found.score == -kInfinity) break;
       if (std::ranges::binary_search(query.excluded, found.first)) continue;
@@ -164,7 +158,7 @@ void DecodeSearch::take_ends(std::span<CandidateQuery> queries) const {
   for (CandidateQuery& query : queries) {
     for (size_t parent = 0; parent < query.scores.size(); ++parent, ++row) {
       if (std::isnan(log_probs[row])) {
-        throw DataError("the model's scores are not numbers: its weights hold NaN or infinite values");
+        throw not_numbers();
       }
       const double score = query.scores[parent] + double{log_probs[row]};
       if (query.end_allowed && filter_->allows(end_of_sentence_) && score >= query.words.floor())

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-
-#include "base/error.h"
 
 namespace hsm {
 namespace {
@@ -32,10 +29,7 @@ DecodeWordScores::DecodeWordScores(Arena& host, DeviceArena& device, DecodeRows&
 }
 
 void DecodeWordScores::run(std::span<Question> questions) {
-  const auto together = static_cast<size_t>(capacity_);
-  for (size_t first = 0; first < questions.size(); first += together) {
-    run_together(questions.subspan(first, std::min(together, questions.size() - first)));
-  }
+  for_groups(questions, capacity_, [this](std::span<Question> together) { run_together(together); });
 }
 
 void DecodeWordScores::run_together(std::span<Question> questions) {
@@ -59,7 +53,7 @@ void DecodeWordScores::run_together(std::span<Question> questions) {
   rows_->kernels().download(pass_.log_prob, static_cast<int64_t>(answers.size_bytes()), answers.data());
   for (size_t i = 0; i < questions.size(); ++i) {
     if (std::isnan(answers[i])) {
-      throw DataError("the model's scores are not numbers: its weights hold NaN or infinite values");
+      throw not_numbers();
     }
     questions[i].log_prob = answers[i];
   }
@@ -82,10 +76,8 @@ void DecodeSequenceScorer::run(std::span<const ScoredSequence> sequences, int64_
   const auto length = [&](int32_t sequence) {
     return static_cast<int64_t>(sequences[static_cast<size_t>(sequence)].tokens.size());
   };
-  // Longest first, so that rows only fall away at the end.
   const auto order = order_.first(sequences.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater<>(), length);
+  order_longest_first(sequences, order);
   const auto tokens = tokens_.first(sequences.size());
   std::ranges::fill(tokens, static_cast<int32_t>(slot));
   rows_->copy_states(origins_, tokens, rows_->spare(), 0);
