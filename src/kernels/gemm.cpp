@@ -161,6 +161,20 @@ void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, c
 }
 
 template <class T>
+void gemm_packed_blocks(const Blocks& blocks, int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b,
+                        const T* bias, T* c, int64_t ldc) {
+  Product<T> product = packed_product(m, b, false, c, ldc);
+  product.a = a;
+  product.a_row = lda;
+  product.a_k = 1;
+  product.bias = bias;
+  product.blocks = blocks.count;
+  product.a_block = blocks.a_stride;
+  product.c_block = blocks.c_stride;
+  active_gemm_kernels<T>().product(product);
+}
+
+template <class T>
 void gemm_packed_tn(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, bool accumulate, T* c,
                     int64_t ldc) {
   Product<T> product = packed_product(m, b, accumulate, c, ldc);
@@ -227,6 +241,8 @@ void gemm_tn(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* 
   template class PackedMatrix<T>;                                                                            \
   template void gemm_packed(int64_t, const T*, int64_t, const PackedMatrix<T>&, const T*, bool, T*,          \
                             int64_t);                                                                        \
+  template void gemm_packed_blocks(const Blocks&, int64_t, const T*, int64_t, const PackedMatrix<T>&,        \
+                                   const T*, T*, int64_t);                                                   \
   template void gemm_packed_tn(int64_t, const T*, int64_t, const PackedMatrix<T>&, bool, T*, int64_t);       \
   template void gemm_nt(int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, const T*, T*,       \
                         int64_t);                                                                            \

@@ -42,6 +42,18 @@ template <class T>
 void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, const T* bias, bool accumulate,
                  T* c, int64_t ldc);
 
+/// Matrices of one shape: how many, and the values from each one's start to the next one's.
+struct Blocks {
+  int64_t count = 1;
+  int64_t a_stride = 0;
+  int64_t c_stride = 0;
+};
+
+/// The same for several A and C: B is read once for all of them.
+template <class T>
+void gemm_packed_blocks(const Blocks& blocks, int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b,
+                        const T* bias, T* c, int64_t ldc);
+
 /// C[m, n] = A[k, m]ᵀ·B, plus C when `accumulate`.
 template <class T>
 void gemm_packed_tn(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, bool accumulate, T* c,

@@ -26,6 +26,9 @@ struct Product {
   bool accumulate = false;
   T* c = nullptr;
   int64_t ldc = 0;
+  int64_t blocks = 1;  ///< so many A and C, `a_block` and `c_block` values apart, by the same packed B
+  int64_t a_block = 0;
+  int64_t c_block = 0;
 };
 
 /// C[m, n] = A·Bᵀ plus bias[n] (unless null) with k across the vector, for rows of B that are used few

@@ -30,6 +30,8 @@ inline constexpr int64_t kFetchAhead = 2048 / (kPanel<T> * static_cast<int64_t>(
 template <class T>
 inline constexpr int kLine = 64 / static_cast<int>(sizeof(T));
 
+inline constexpr int64_t kRowsAhead = 24;
+
 /// One tile of C: all of k.
 template <class T>
 struct Tile {
@@ -75,7 +77,23 @@ void multiply_tile(const Tile<T>& tile) {
   const int64_t b_k = p.b_k;
   const int64_t b_panel = p.b_panel;
   const bool masked = !p.packed;
+  if constexpr (Vectors == 2) {
+    if (p.accumulate) {
+      HSM_UNROLL
+      for (int i = 0; i < Rows; ++i) {
+        HSM_UNROLL
+        for (int j = 0; j < Vectors * kLanes<T>; j += kLine<T>)
+          __builtin_prefetch(tile.c + i * p.ldc + Vectors * kLanes<T> + j);
+      }
+    }
+  }
+  const int64_t ahead = a_k == 1 ? 0 : kRowsAhead * a_k;
+  _Pragma("GCC unroll 2")
   for (int64_t left = p.k; left > 0; --left) {
+    if constexpr (Rows >= 7) {
+      __builtin_prefetch(rows[0] + ahead);
+      __builtin_prefetch(rows[kGroups - 1] + ahead);
+    }
     if constexpr (Vectors <= 2) {
       HSM_UNROLL
       for (int j = 0; j < Vectors * kLanes<T>; j += kLine<T>)
@@ -231,7 +249,7 @@ void product(const Product<T>& p) {
     multiply_repacked(p);
     return;
   }
-  if (p.m <= kMostRows) {
+  if (p.m <= kMostRows && p.blocks == 1) {
     if (p.m > 0) multiply_rows(p, 0, static_cast<int>(p.m));
     return;
   }
@@ -242,7 +260,11 @@ void product(const Product<T>& p) {
     part.b = p.b + j / kPanel<T> * p.b_panel;
     part.bias = p.bias == nullptr ? nullptr : p.bias + j;
     part.c = p.c + j;
-    for_row_tiles(p.m, kMostRows, [&](int64_t first, int rows) { multiply_rows(part, first, rows); });
+    for (int64_t block = 0; block < p.blocks; ++block) {
+      for_row_tiles(p.m, kMostRows, [&](int64_t first, int rows) { multiply_rows(part, first, rows); });
+      part.a += p.a_block;
+      part.c += p.c_block;
+    }
   }
 }
 

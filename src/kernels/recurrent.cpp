@@ -9,6 +9,8 @@ namespace {
 
 constexpr int64_t kRowTile = 28;     // rows of a tall product that one item computes
 constexpr int64_t kWeightTile = 56;  // rows of a weight gradient that one item computes
+constexpr int64_t kBlockSteps = 8;
+constexpr int64_t kBlockBytes = int64_t{512} << 10;
 
 int64_t tiles(int64_t count, int64_t tile) {
   return (count + tile - 1) / tile;
@@ -57,12 +59,14 @@ void RecurrentLayer<T>::forward(const LayerWeights<const T>& weights, int64_t st
   scratch_.resize(static_cast<size_t>(streams * scratch_row));
 
   pack_forward(weights, pool);
-  input_products(pool);
+  if (x.groups != nullptr) group_products(pool);
   const int64_t parts = std::min<int64_t>(pool.threads(), streams);
   pool.run(parts, [&](int64_t part, int) {
     const Streams mine = share(part, parts);
     load_state(mine, state, state_stride);
+    const int64_t block = block_steps(mine);
     for (int64_t step = 0; step < steps; ++step) {
+      if (x.groups == nullptr && step % block == 0) input_products(step, std::min(block, steps - step), mine);
       forward_step(step, mine, weights, scratch_.data() + mine.first * scratch_row);
       const int64_t from = (step * streams + mine.first) * hidden_;
       std::copy_n(this->output() + from, mine.count * hidden_, output + from);
@@ -81,14 +85,35 @@ void RecurrentLayer<T>::pack_forward(const LayerWeights<const T>& weights, Threa
   for (int64_t i = 0; i < width_; ++i) bias_[static_cast<size_t>(i)] += weights.hidden_bias[i];
 }
 
+/// How many steps' input products are made at a time: so few that gates are still in the second cache when
+/// their step comes.
 template <class T>
-void RecurrentLayer<T>::input_products(ThreadPool& pool) {
+int64_t RecurrentLayer<T>::block_steps(Streams mine) const {
+  const auto step_bytes = static_cast<int64_t>(sizeof(T)) * mine.count * width_;
+  return std::clamp<int64_t>(kBlockBytes / step_bytes, 1, kBlockSteps);
+}
+
+template <class T>
+void RecurrentLayer<T>::input_products(int64_t step, int64_t steps, Streams mine) {
+  const Blocks blocks{.count = steps, .a_stride = streams_ * input_, .c_stride = streams_ * width_};
+  gemm_packed_blocks(blocks, mine.count, x_.values + (step * streams_ + mine.first) * input_, input_,
+                     packed_input_, bias_.data(), gates(step, mine.first), width_);
+}
+
+template <class T>
+void RecurrentLayer<T>::input_gradients(int64_t step, int64_t steps, Streams mine, T* x_gradient) {
+  const Blocks blocks{.count = steps, .a_stride = streams_ * width_, .c_stride = streams_ * input_};
+  gemm_packed_blocks<T>(blocks, mine.count, gates(step, mine.first), width_, packed_input_, nullptr,
+                        x_gradient + (step * streams_ + mine.first) * input_, input_);
+}
+
+template <class T>
+void RecurrentLayer<T>::group_products(ThreadPool& pool) {
   const int64_t rows = input_rows();
-  T* const out = x_.groups == nullptr ? gates_.data() : grouped_.data();
   pool.run(tiles(rows, kRowTile), [&](int64_t tile, int) {
     const int64_t first = tile * kRowTile;
     gemm_packed(std::min(kRowTile, rows - first), x_.values + first * input_, input_, packed_input_,
-                bias_.data(), false, out + first * width_, width_);
+                bias_.data(), false, grouped_.data() + first * width_, width_);
   });
 }
 
@@ -149,6 +174,7 @@ void RecurrentLayer<T>::forward_step(int64_t step, Streams mine, const LayerWeig
 template <class T>
 void RecurrentLayer<T>::backward(const LayerWeights<const T>& weights, const T* output_gradient,
                                  T* x_gradient, const LayerWeights<T>& gradients, ThreadPool& pool) {
+  packed_input_.assign_transposed(weights.input, input_, width_, &pool);
   packed_hidden_.assign_transposed(weights.hidden, hidden_, hidden_gates_, &pool);
   if (cell_ == Cell::gru) {
     packed_candidate_.assign_transposed(weights.hidden + hidden_gates_ * hidden_, hidden_, hidden_, &pool);
@@ -157,17 +183,19 @@ void RecurrentLayer<T>::backward(const LayerWeights<const T>& weights, const T* 
   const int64_t scratch_row = static_cast<int64_t>(scratch_.size()) / streams_;
   pool.run(parts, [&](int64_t part, int) {
     const Streams mine = share(part, parts);
-    backward_steps(mine, output_gradient, scratch_.data() + mine.first * scratch_row);
+    backward_steps(mine, output_gradient, x_gradient, scratch_.data() + mine.first * scratch_row);
   });
-  input_and_weight_gradients(weights, x_gradient, gradients, pool);
+  if (x_.groups != nullptr) group_gradients(x_gradient, pool);
+  weight_gradients(gradients, pool);
 }
 
 template <class T>
-void RecurrentLayer<T>::backward_steps(Streams mine, const T* output_gradient, T* scratch) {
+void RecurrentLayer<T>::backward_steps(Streams mine, const T* output_gradient, T* x_gradient, T* scratch) {
   // Gradients by h and c that come from the step after.
   T* from_after = scratch;
   T* dc = from_after + mine.count * hidden_;
   std::fill_n(from_after, 2 * mine.count * hidden_, T{0});
+  const int64_t block = block_steps(mine);
   for (int64_t step = steps_ - 1; step >= 0; --step) {
     for (int64_t i = 0; i < mine.count; ++i) {
       const int64_t row = (step * streams_ + mine.first + i) * hidden_;
@@ -186,6 +214,8 @@ void RecurrentLayer<T>::backward_steps(Streams mine, const T* output_gradient, T
           plain_backward(cell_, hidden_, hidden_states_.data() + next, dh, own);
       }
     }
+    if (x_.groups == nullptr && step % block == 0)
+      input_gradients(step, std::min(block, steps_ - step), mine, x_gradient);
     if (step == 0) break;
     gemm_packed<T>(mine.count, gates(step, mine.first), width_, packed_hidden_, nullptr, cell_ == Cell::gru,
                    from_after, hidden_);
@@ -197,32 +227,29 @@ void RecurrentLayer<T>::backward_steps(Streams mine, const T* output_gradient, T
 }
 
 template <class T>
-void RecurrentLayer<T>::input_and_weight_gradients(const LayerWeights<const T>& weights, T* x_gradient,
-                                                   const LayerWeights<T>& gradients, ThreadPool& pool) {
+void RecurrentLayer<T>::group_gradients(T* x_gradient, ThreadPool& pool) {
+  sum_groups<T>(*x_.groups, {}, gates_.data(), width_, grouped_.data(), pool);
   const int64_t rows = input_rows();
-  const T* sums = gates_.data();
-  if (x_.groups != nullptr) {
-    sum_groups<T>(*x_.groups, {}, gates_.data(), width_, grouped_.data(), pool);
-    sums = grouped_.data();
-  }
-  packed_input_.assign_transposed(weights.input, input_, width_, &pool);
+  pool.run(tiles(rows, kRowTile), [&](int64_t tile, int) {
+    const int64_t first = tile * kRowTile;
+    gemm_packed<T>(std::min(kRowTile, rows - first), grouped_.data() + first * width_, width_, packed_input_,
+                   nullptr, false, x_gradient + first * input_, input_);
+  });
+}
+
+template <class T>
+void RecurrentLayer<T>::weight_gradients(const LayerWeights<T>& gradients, ThreadPool& pool) {
+  const int64_t rows = input_rows();
+  const T* sums = x_.groups == nullptr ? gates_.data() : grouped_.data();
   packed_x_.assign_transposed(x_.values, input_, rows, &pool);
   packed_states_.assign_transposed(hidden_states_.data(), hidden_, steps_ * streams_, &pool);
   ones_.assign(static_cast<size_t>(steps_ * streams_), T{1});
-  const int64_t blocks = tiles(width_, kWeightTile);
-  pool.run(2 * blocks + tiles(rows, kRowTile), [&](int64_t item, int) {
-    const int64_t first = item % blocks * kWeightTile;
+  pool.run(tiles(width_, kWeightTile), [&](int64_t tile, int) {
+    const int64_t first = tile * kWeightTile;
     const int64_t count = std::min(kWeightTile, width_ - first);
-    if (item < blocks) {
-      hidden_weight_gradient(first, count, gradients);
-    } else if (item < 2 * blocks) {
-      gemm_packed_tn(count, sums + first, width_, packed_x_, false, gradients.input + first * input_, input_);
-      column_sums(sums + first, width_, rows, count, gradients.input_bias + first);
-    } else {
-      const int64_t row = (item - 2 * blocks) * kRowTile;
-      gemm_packed<T>(std::min(kRowTile, rows - row), sums + row * width_, width_, packed_input_, nullptr,
-                     false, x_gradient + row * input_, input_);
-    }
+    hidden_weight_gradient(first, count, gradients);
+    gemm_packed_tn(count, sums + first, width_, packed_x_, false, gradients.input + first * input_, input_);
+    column_sums(sums + first, width_, rows, count, gradients.input_bias + first);
   });
 }
 
