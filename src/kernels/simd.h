@@ -155,6 +155,20 @@ inline Vector<float> square_root(Vector<float> x) {
 #endif
 }
 
+/// n / d within an ulp, for |d| from 1 to 1e18 or so: the approximate reciprocal is improved twice, which takes a
+/// third of a division's time. NaN stays NaN.
+inline Vector<float> quotient(Vector<float> n, Vector<float> d) {
+#if defined(__AVX512F__)
+  const Vector<float> one = broadcast(1.0F);
+  Vector<float> inverse = _mm512_maskz_rcp14_ps(static_cast<__mmask16>(-1), d);
+  inverse = multiply_add(inverse, multiply_add(-d, inverse, one), inverse);
+  const Vector<float> near = n * inverse;
+  return multiply_add(inverse, multiply_add(-d, near, n), near);
+#else
+  return n / d;
+#endif
+}
+
 /// Calls step(place, read, write) for each vector of [0, n), where read(pointer) and write(pointer, value)
 /// touch only what lies inside.
 template <class T, class Step>

@@ -8,12 +8,10 @@ namespace {
 using FloatVector = Vector<float>;
 using IntVector = Integers<float>;
 
-/// exp(x) = scale_a · scale_b · (1 + fraction), with scales that are powers of two. Two of them, since one
-/// cannot reach from the smallest subnormal to the largest number.
+/// exp(x) = 2^power · (1 + fraction)
 struct SplitExp {
   FloatVector fraction;  ///< exp(r) − 1 for |r| ≤ log(2)/2
-  FloatVector scale_a;
-  FloatVector scale_b;
+  IntVector power;
 };
 
 /// |x| < 120; NaN stays NaN in `fraction`.
@@ -33,20 +31,27 @@ inline SplitExp split_exp(FloatVector x) {
   p = multiply_add(p, r, broadcast(0.04166655346F));
   p = multiply_add(p, r, broadcast(0.1666657606F));
   p = multiply_add(p, r, broadcast(0.5F));
-  const IntVector half = power >> 1;
-  return {multiply_add(p * r, r, r), reinterpret_cast<FloatVector>((half + 127) << 23),
-          reinterpret_cast<FloatVector>((power - half + 127) << 23)};
+  return {multiply_add(p * r, r, r), power};
 }
 
-inline FloatVector clamp(FloatVector x, float low, float high) {
-  // Comparisons with NaN are false, so it passes.
-  x = x > broadcast(high) ? broadcast(high) : x;
+/// 2^power, −127 < power < 128
+inline FloatVector power_of_two(IntVector power) {
+  return reinterpret_cast<FloatVector>((power + 127) << 23);
+}
+
+// Comparisons with NaN are false, so it passes.
+inline FloatVector at_least(FloatVector x, float low) {
   return x < broadcast(low) ? broadcast(low) : x;
+}
+inline FloatVector at_most(FloatVector x, float high) {
+  return x > broadcast(high) ? broadcast(high) : x;
 }
 
 inline FloatVector vexp(FloatVector x) {
-  const SplitExp e = split_exp(clamp(x, -104.0F, 89.0F));
-  return (e.fraction + broadcast(1.0F)) * e.scale_a * e.scale_b;
+  const SplitExp e = split_exp(at_least(at_most(x, 89.0F), -104.0F));
+  // Two powers, since one cannot reach from the smallest subnormal to the largest number.
+  const IntVector half = e.power >> 1;
+  return (e.fraction + broadcast(1.0F)) * power_of_two(half) * power_of_two(e.power - half);
 }
 
 inline FloatVector absolute(FloatVector x) {
@@ -55,18 +60,20 @@ inline FloatVector absolute(FloatVector x) {
 
 /// With m = exp(2|x|) − 1, which is accurate for small x too: tanh(|x|) = m / (m + 2).
 inline FloatVector vtanh(FloatVector x) {
-  const SplitExp e = split_exp(clamp(absolute(x + x), 0.0F, 20.0F));
-  const FloatVector scale = e.scale_a * e.scale_b;
+  const SplitExp e = split_exp(at_most(absolute(x + x), 20.0F));
+  const FloatVector scale = power_of_two(e.power);
   const FloatVector m = multiply_add(e.fraction, scale, scale - broadcast(1.0F));
-  const FloatVector magnitude = m / (m + broadcast(2.0F));
+  const FloatVector magnitude = quotient(m, m + broadcast(2.0F));
   const IntVector sign = reinterpret_cast<IntVector>(x) & static_cast<int32_t>(0x80000000);
   return reinterpret_cast<FloatVector>(reinterpret_cast<IntVector>(magnitude) | sign);
 }
 
+/// Not below 1e-38.
 inline FloatVector vsigmoid(FloatVector x) {
-  const FloatVector e = vexp(-absolute(x));
   const FloatVector one = broadcast(1.0F);
-  return (x < FloatVector{} ? e : one) / (one + e);
+  const SplitExp split = split_exp(at_least(-absolute(x), -87.0F));
+  const FloatVector e = (split.fraction + one) * power_of_two(split.power);
+  return quotient(x < FloatVector{} ? e : one, one + e);
 }
 
 // In double the library's functions, lane by lane.
