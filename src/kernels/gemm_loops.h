@@ -29,8 +29,10 @@ template <class T>
 inline constexpr int64_t kFetchAhead = 2048 / (kPanel<T> * static_cast<int64_t>(sizeof(T)));
 template <class T>
 inline constexpr int kLine = 64 / static_cast<int>(sizeof(T));
-
+// A transposed A has a row for each step of k, each often on a page of its own, where the processor alone sees
+// no stream: asked for so many rows ahead, by tiles that are tall enough to hide the asking.
 inline constexpr int64_t kRowsAhead = 24;
+inline constexpr int kFewestRowsFetched = 7;
 
 /// One tile of C: all of k.
 template <class T>
@@ -42,6 +44,16 @@ struct Tile {
   T* c;
   int64_t columns;  ///< what the last vector holds, for tiles with a tail
 };
+
+/// Asks for a panel's columns of so many rows: where the next tile starts from, which it could only wait for.
+template <class T, int Rows>
+inline void fetch_lines(const T* c, int64_t ldc) {
+  HSM_UNROLL
+  for (int i = 0; i < Rows; ++i) {
+    HSM_UNROLL
+    for (int j = 0; j < kPanel<T>; j += kLine<T>) __builtin_prefetch(c + i * ldc + j);
+  }
+}
 
 /// `Rows` rows times `Vectors` vectors of columns; with `Tail` the last vector is partly used.
 template <class T, int Rows, int Vectors, bool Tail>
@@ -77,22 +89,13 @@ void multiply_tile(const Tile<T>& tile) {
   const int64_t b_k = p.b_k;
   const int64_t b_panel = p.b_panel;
   const bool masked = !p.packed;
-  if constexpr (Vectors == 2) {
-    if (p.accumulate) {
-      HSM_UNROLL
-      for (int i = 0; i < Rows; ++i) {
-        HSM_UNROLL
-        for (int j = 0; j < Vectors * kLanes<T>; j += kLine<T>)
-          __builtin_prefetch(tile.c + i * p.ldc + Vectors * kLanes<T> + j);
-      }
-    }
-  }
-  const int64_t ahead = a_k == 1 ? 0 : kRowsAhead * a_k;
-  _Pragma("GCC unroll 2")
+  if (Vectors == 2 && p.accumulate) fetch_lines<T, Rows>(tile.c + kPanel<T>, p.ldc);
+  const int64_t a_ahead = p.a_row == 1 ? kRowsAhead * a_k : 0;
+  HSM_UNROLL_TWICE
   for (int64_t left = p.k; left > 0; --left) {
-    if constexpr (Rows >= 7) {
-      __builtin_prefetch(rows[0] + ahead);
-      __builtin_prefetch(rows[kGroups - 1] + ahead);
+    if constexpr (Rows >= kFewestRowsFetched) {
+      __builtin_prefetch(rows[0] + a_ahead);
+      __builtin_prefetch(rows[kGroups - 1] + a_ahead);
     }
     if constexpr (Vectors <= 2) {
       HSM_UNROLL

@@ -8,9 +8,12 @@ namespace hsm::kernels {
 namespace {
 
 constexpr int64_t kRowTile = 28;     // rows of a tall product that one item computes
-constexpr int64_t kWeightTile = 56;  // rows of a weight gradient that one item computes
+constexpr int64_t kWeightTile = 28;  // rows of a weight gradient that one item computes
+// Steps whose input products a thread makes at a time, for so many streams that their products fill the
+// processor: then gates are still in the second cache when their step comes.
 constexpr int64_t kBlockSteps = 8;
 constexpr int64_t kBlockBytes = int64_t{512} << 10;
+constexpr int64_t kBlockStreams = 7;
 
 int64_t tiles(int64_t count, int64_t tile) {
   return (count + tile - 1) / tile;
@@ -43,6 +46,11 @@ int64_t RecurrentLayer<T>::input_rows() const {
 }
 
 template <class T>
+T* RecurrentLayer<T>::input_sums() {
+  return x_.groups == nullptr ? gates_.data() : grouped_.data();
+}
+
+template <class T>
 void RecurrentLayer<T>::forward(const LayerWeights<const T>& weights, int64_t steps, int64_t streams,
                                 const LayerInput<T>& x, T* state, int64_t state_stride, T* output,
                                 ThreadPool& pool) {
@@ -59,14 +67,14 @@ void RecurrentLayer<T>::forward(const LayerWeights<const T>& weights, int64_t st
   scratch_.resize(static_cast<size_t>(streams * scratch_row));
 
   pack_forward(weights, pool);
-  if (x.groups != nullptr) group_products(pool);
   const int64_t parts = std::min<int64_t>(pool.threads(), streams);
+  const int64_t block = block_steps(parts);
+  if (block == 0) input_products(pool);
   pool.run(parts, [&](int64_t part, int) {
     const Streams mine = share(part, parts);
     load_state(mine, state, state_stride);
-    const int64_t block = block_steps(mine);
     for (int64_t step = 0; step < steps; ++step) {
-      if (x.groups == nullptr && step % block == 0) input_products(step, std::min(block, steps - step), mine);
+      if (block > 0 && step % block == 0) block_products(step, std::min(block, steps - step), mine);
       forward_step(step, mine, weights, scratch_.data() + mine.first * scratch_row);
       const int64_t from = (step * streams + mine.first) * hidden_;
       std::copy_n(this->output() + from, mine.count * hidden_, output + from);
@@ -85,35 +93,45 @@ void RecurrentLayer<T>::pack_forward(const LayerWeights<const T>& weights, Threa
   for (int64_t i = 0; i < width_; ++i) bias_[static_cast<size_t>(i)] += weights.hidden_bias[i];
 }
 
-/// How many steps' input products are made at a time: so few that gates are still in the second cache when
-/// their step comes.
 template <class T>
-int64_t RecurrentLayer<T>::block_steps(Streams mine) const {
-  const auto step_bytes = static_cast<int64_t>(sizeof(T)) * mine.count * width_;
-  return std::clamp<int64_t>(kBlockBytes / step_bytes, 1, kBlockSteps);
+int64_t RecurrentLayer<T>::block_steps(int64_t parts) const {
+  const int64_t streams = streams_ / parts;
+  if (x_.groups != nullptr || streams < kBlockStreams) return 0;
+  return std::clamp<int64_t>(kBlockBytes / (static_cast<int64_t>(sizeof(T)) * streams * width_), 1,
+                             kBlockSteps);
 }
 
 template <class T>
-void RecurrentLayer<T>::input_products(int64_t step, int64_t steps, Streams mine) {
+void RecurrentLayer<T>::block_products(int64_t step, int64_t steps, Streams mine) {
   const Blocks blocks{.count = steps, .a_stride = streams_ * input_, .c_stride = streams_ * width_};
   gemm_packed_blocks(blocks, mine.count, x_.values + (step * streams_ + mine.first) * input_, input_,
                      packed_input_, bias_.data(), gates(step, mine.first), width_);
 }
 
 template <class T>
-void RecurrentLayer<T>::input_gradients(int64_t step, int64_t steps, Streams mine, T* x_gradient) {
+void RecurrentLayer<T>::block_gradients(int64_t step, int64_t steps, Streams mine, T* x_gradient) {
   const Blocks blocks{.count = steps, .a_stride = streams_ * width_, .c_stride = streams_ * input_};
   gemm_packed_blocks<T>(blocks, mine.count, gates(step, mine.first), width_, packed_input_, nullptr,
                         x_gradient + (step * streams_ + mine.first) * input_, input_);
 }
 
 template <class T>
-void RecurrentLayer<T>::group_products(ThreadPool& pool) {
+void RecurrentLayer<T>::input_products(ThreadPool& pool) {
   const int64_t rows = input_rows();
   pool.run(tiles(rows, kRowTile), [&](int64_t tile, int) {
     const int64_t first = tile * kRowTile;
     gemm_packed(std::min(kRowTile, rows - first), x_.values + first * input_, input_, packed_input_,
-                bias_.data(), false, grouped_.data() + first * width_, width_);
+                bias_.data(), false, input_sums() + first * width_, width_);
+  });
+}
+
+template <class T>
+void RecurrentLayer<T>::input_gradients(T* x_gradient, ThreadPool& pool) {
+  const int64_t rows = input_rows();
+  pool.run(tiles(rows, kRowTile), [&](int64_t tile, int) {
+    const int64_t first = tile * kRowTile;
+    gemm_packed<T>(std::min(kRowTile, rows - first), input_sums() + first * width_, width_, packed_input_,
+                   nullptr, false, x_gradient + first * input_, input_);
   });
 }
 
@@ -180,22 +198,24 @@ void RecurrentLayer<T>::backward(const LayerWeights<const T>& weights, const T* 
     packed_candidate_.assign_transposed(weights.hidden + hidden_gates_ * hidden_, hidden_, hidden_, &pool);
   }
   const int64_t parts = std::min<int64_t>(pool.threads(), streams_);
+  const int64_t block = block_steps(parts);
   const int64_t scratch_row = static_cast<int64_t>(scratch_.size()) / streams_;
   pool.run(parts, [&](int64_t part, int) {
     const Streams mine = share(part, parts);
-    backward_steps(mine, output_gradient, x_gradient, scratch_.data() + mine.first * scratch_row);
+    backward_steps(mine, block, output_gradient, x_gradient, scratch_.data() + mine.first * scratch_row);
   });
-  if (x_.groups != nullptr) group_gradients(x_gradient, pool);
+  if (x_.groups != nullptr) sum_groups<T>(*x_.groups, {}, gates_.data(), width_, grouped_.data(), pool);
+  if (block == 0) input_gradients(x_gradient, pool);
   weight_gradients(gradients, pool);
 }
 
 template <class T>
-void RecurrentLayer<T>::backward_steps(Streams mine, const T* output_gradient, T* x_gradient, T* scratch) {
+void RecurrentLayer<T>::backward_steps(Streams mine, int64_t block, const T* output_gradient, T* x_gradient,
+                                       T* scratch) {
   // Gradients by h and c that come from the step after.
   T* from_after = scratch;
   T* dc = from_after + mine.count * hidden_;
   std::fill_n(from_after, 2 * mine.count * hidden_, T{0});
-  const int64_t block = block_steps(mine);
   for (int64_t step = steps_ - 1; step >= 0; --step) {
     for (int64_t i = 0; i < mine.count; ++i) {
       const int64_t row = (step * streams_ + mine.first + i) * hidden_;
@@ -214,8 +234,8 @@ void RecurrentLayer<T>::backward_steps(Streams mine, const T* output_gradient, T
           plain_backward(cell_, hidden_, hidden_states_.data() + next, dh, own);
       }
     }
-    if (x_.groups == nullptr && step % block == 0)
-      input_gradients(step, std::min(block, steps_ - step), mine, x_gradient);
+    if (block > 0 && step % block == 0)
+      block_gradients(step, std::min(block, steps_ - step), mine, x_gradient);
     if (step == 0) break;
     gemm_packed<T>(mine.count, gates(step, mine.first), width_, packed_hidden_, nullptr, cell_ == Cell::gru,
                    from_after, hidden_);
@@ -227,20 +247,9 @@ void RecurrentLayer<T>::backward_steps(Streams mine, const T* output_gradient, T
 }
 
 template <class T>
-void RecurrentLayer<T>::group_gradients(T* x_gradient, ThreadPool& pool) {
-  sum_groups<T>(*x_.groups, {}, gates_.data(), width_, grouped_.data(), pool);
-  const int64_t rows = input_rows();
-  pool.run(tiles(rows, kRowTile), [&](int64_t tile, int) {
-    const int64_t first = tile * kRowTile;
-    gemm_packed<T>(std::min(kRowTile, rows - first), grouped_.data() + first * width_, width_, packed_input_,
-                   nullptr, false, x_gradient + first * input_, input_);
-  });
-}
-
-template <class T>
 void RecurrentLayer<T>::weight_gradients(const LayerWeights<T>& gradients, ThreadPool& pool) {
   const int64_t rows = input_rows();
-  const T* sums = x_.groups == nullptr ? gates_.data() : grouped_.data();
+  const T* sums = input_sums();
   packed_x_.assign_transposed(x_.values, input_, rows, &pool);
   packed_states_.assign_transposed(hidden_states_.data(), hidden_, steps_ * streams_, &pool);
   ones_.assign(static_cast<size_t>(steps_ * streams_), T{1});

@@ -61,15 +61,19 @@ class RecurrentLayer {
   [[nodiscard]] T* gates(int64_t step, int64_t stream);
   [[nodiscard]] int64_t input_rows() const;
   void pack_forward(const LayerWeights<const T>& weights, ThreadPool& pool);
-  [[nodiscard]] int64_t block_steps(Streams streams) const;
-  void input_products(int64_t step, int64_t steps, Streams streams);
-  void input_gradients(int64_t step, int64_t steps, Streams streams, T* x_gradient);
-  void group_products(ThreadPool& pool);
-  void group_gradients(T* x_gradient, ThreadPool& pool);
+  /// Where the input's products of forward() lie, and then their gradients: [input_rows(), G·H].
+  [[nodiscard]] T* input_sums();
+  /// Steps of a block when so many parts share the streams; 0 when the input's products are made for all
+  /// steps at once instead.
+  [[nodiscard]] int64_t block_steps(int64_t parts) const;
+  void block_products(int64_t step, int64_t steps, Streams streams);
+  void block_gradients(int64_t step, int64_t steps, Streams streams, T* x_gradient);
+  void input_products(ThreadPool& pool);
+  void input_gradients(T* x_gradient, ThreadPool& pool);
   void load_state(Streams streams, const T* state, int64_t stride);
   void store_state(Streams streams, T* state, int64_t stride) const;
   void forward_step(int64_t step, Streams streams, const LayerWeights<const T>& weights, T* scratch);
-  void backward_steps(Streams streams, const T* output_gradient, T* x_gradient, T* scratch);
+  void backward_steps(Streams streams, int64_t block, const T* output_gradient, T* x_gradient, T* scratch);
   void weight_gradients(const LayerWeights<T>& gradients, ThreadPool& pool);
   void hidden_weight_gradient(int64_t first, int64_t count, const LayerWeights<T>& gradients) const;
   void column_sums(const T* values, int64_t stride, int64_t rows, int64_t count, T* sums) const;

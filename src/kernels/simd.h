@@ -9,6 +9,7 @@
 #endif
 
 #define HSM_UNROLL _Pragma("GCC unroll 16")
+#define HSM_UNROLL_TWICE _Pragma("GCC unroll 2")
 
 namespace hsm::kernels {
 namespace {

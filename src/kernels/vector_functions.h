@@ -68,11 +68,9 @@ inline FloatVector vtanh(FloatVector x) {
   return reinterpret_cast<FloatVector>(reinterpret_cast<IntVector>(magnitude) | sign);
 }
 
-/// Not below 1e-38.
 inline FloatVector vsigmoid(FloatVector x) {
+  const FloatVector e = vexp(-absolute(x));
   const FloatVector one = broadcast(1.0F);
-  const SplitExp split = split_exp(at_least(-absolute(x), -87.0F));
-  const FloatVector e = (split.fraction + one) * power_of_two(split.power);
   return quotient(x < FloatVector{} ? e : one, one + e);
 }
 

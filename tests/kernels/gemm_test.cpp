@@ -276,6 +276,28 @@ TYPED_TEST(Gemm, PublicFunctionsUseTheActiveSet) {
   }
 }
 
+TYPED_TEST(Gemm, BlocksHaveTheBitsOfEachAlone) {
+  using T = TypeParam;
+  for (const Shape s : {Shape{1, 32, 5}, Shape{10, 77, 41}, Shape{14, 64, 16}, Shape{23, 130, 9}}) {
+    for (const int64_t count : {1, 2, 5}) {
+      SCOPED_TRACE("m " + std::to_string(s.m) + ", " + std::to_string(count) + " blocks");
+      const int64_t rows = s.m + 2;  // of a block and what lies between two
+      const std::vector<T> a = random_values<T>(count * rows * s.k, 1);
+      const PackedMatrix<T> b(random_values<T>(s.n * s.k, 2).data(), s.n, s.k);
+      const std::vector<T> bias = random_values<T>(s.n, 3);
+      std::vector<T> expected = random_values<T>(count * rows * s.n, 4);
+      std::vector<T> got = expected;
+      gemm_packed_blocks<T>({.count = count, .a_stride = rows * s.k, .c_stride = rows * s.n}, s.m, a.data(),
+                            s.k, b, bias.data(), got.data(), s.n);
+      for (int64_t block = 0; block < count; ++block) {
+        gemm_packed<T>(s.m, a.data() + block * rows * s.k, s.k, b, bias.data(), false,
+                       expected.data() + block * rows * s.n, s.n);
+      }
+      EXPECT_TRUE(same_bits(expected, got));
+    }
+  }
+}
+
 TEST(InstructionSets, StartWithThePortableOneAndHoldTheActiveOne) {
   const auto sets = available_instruction_sets();
   ASSERT_FALSE(sets.empty());

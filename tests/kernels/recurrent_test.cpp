@@ -269,6 +269,7 @@ std::vector<Shape> shapes() {
     all.push_back({cell, 5, 3, 4, 7});
     all.push_back({cell, 2, 7, 33, 17});
     all.push_back({cell, 9, 1, 6, 67});
+    all.push_back({cell, 19, 16, 5, 6});  // enough streams and steps for blocks of steps, by two threads
   }
   return all;
 }
