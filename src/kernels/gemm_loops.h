@@ -29,8 +29,8 @@ template <class T>
 inline constexpr int64_t kFetchAhead = 2048 / (kPanel<T> * static_cast<int64_t>(sizeof(T)));
 template <class T>
 inline constexpr int kLine = 64 / static_cast<int>(sizeof(T));
-// A transposed A has a row for each step of k, each often on a page of its own, where the processor alone sees
-// no stream: asked for so many rows ahead, by tiles that are tall enough to hide the asking.
+// A transposed A has a row for each step of k, each often on a page of its own, where the processor alone
+// sees no stream: asked for so many rows ahead, by tiles that are tall enough to hide the asking.
 inline constexpr int64_t kRowsAhead = 24;
 inline constexpr int kFewestRowsFetched = 7;
 

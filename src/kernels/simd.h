@@ -156,8 +156,8 @@ inline Vector<float> square_root(Vector<float> x) {
 #endif
 }
 
-/// n / d within an ulp, for |d| from 1 to 1e18 or so: the approximate reciprocal is improved twice, which takes a
-/// third of a division's time. NaN stays NaN.
+/// n / d within an ulp, for |d| from 1 to 1e18 or so: the approximate reciprocal is improved twice, which
+/// takes a third of a division's time. NaN stays NaN.
 inline Vector<float> quotient(Vector<float> n, Vector<float> d) {
 #if defined(__AVX512F__)
   const Vector<float> one = broadcast(1.0F);
