@@ -10,11 +10,13 @@ import tempfile
 import unittest
 import unittest.mock
 
+CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 import compare  # noqa: E402
 import measured_run  # noqa: E402
+import recipe  # noqa: E402
 import zipf_corpus  # noqa: E402
 
 # Writes a line, holds 64 MiB, and then is at a window more every 20 ms.
@@ -41,6 +43,28 @@ class Measure(unittest.TestCase):
         with self.assertRaises(measured_run.Failed) as failure:
             measured_run.measure([sys.executable, "-c", "print('no such file')"], 1)
         self.assertIn("no such file", str(failure.exception))
+
+
+class Recipe(unittest.TestCase):
+    def test_a_recipe_is_read_with_its_comments_changes_and_defaults(self):
+        config = recipe.read_recipe(CONFIGS / "ptb-medium.json", ["train.epochs=3", 'data.train="a//b.txt"'])
+        self.assertEqual(config["data"]["train"], "a//b.txt")
+        self.assertEqual(config["train"]["epochs"], 3)
+        self.assertEqual(config["train"]["seed"], 1)
+        self.assertEqual(config["model"]["embedding"], 650)
+        self.assertEqual(config["model"]["dropout"], {"input": 0.5, "hidden": 0.5, "output": 0.5})
+        rates = [recipe.learning_rate(config["train"], epoch) for epoch in (1, 6, 7, 8)]
+        for rate, expected in zip(rates, (1, 1, 1 / 1.2, 1 / 1.44)):
+            self.assertAlmostEqual(rate, expected)
+
+    def test_what_cannot_be_followed_is_refused_by_name(self):
+        for name, key in (("quickstart", "vocabulary.min_count"), ("awd-ptb", "model.tie_embeddings")):
+            with self.subTest(recipe=name), self.assertRaises(SystemExit) as stop:
+                recipe.read_recipe(CONFIGS / f"{name}.json")
+            self.assertIn(key, str(stop.exception))
+        for change in ('model.cell="gru"', 'train.optimizer={"name": "adam"}', 'train.schedule={"warmup_steps": 3}'):
+            with self.subTest(change=change), self.assertRaises(SystemExit):
+                recipe.read_recipe(CONFIGS / "ptb-small.json", [change])
 
 
 class Compare(unittest.TestCase):

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Trains a recipe of hsm's in PyTorch with another output layer, for its perplexities beside hsm's.
+
+  bench/train_torch.py configs/ptb-small.json --head full
+  bench/train_torch.py configs/ptb-medium.json --head full --set train.epochs=5
+
+reads the same configuration (LSTM layers, sizes, dropout, plain SGD, windows, clipping, epoch decay) and prints,
+after each epoch, training speed and the perplexities of validation and test text: one stream, state carried along,
+every token but those outside the vocabulary (hsm score's "without OOVs"). A setting that it cannot follow is refused.
+"""
+
+import argparse
+import array
+import collections
+import itertools
+import math
+import pathlib
+import time
+
+import torch
+from peer_torch import HEADS
+from recipe import learning_rate, read_recipe
+from torch import nn
+
+def words_of(path):
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            yield from line.split()
+            yield "</s>"
+
+
+def read_tokens(path, ids):
+    values = array.array("q", (ids.get(word, ids["<unk>"]) for word in words_of(path)))
+    return torch.frombuffer(values, dtype=torch.int64)
+
+
+class LanguageModel(nn.Module):
+    """Dropout as in hsm: on the input, between layers, and on the output."""
+
+    def __init__(self, words, settings, head):
+        super().__init__()
+        rates = {"input": 0, "hidden": 0, "output": 0, **settings.get("dropout", {})}
+        hidden = settings["hidden"]
+        self.embedding = nn.Embedding(words, hidden)
+        self.before = nn.Dropout(rates["input"])
+        self.layers = nn.LSTM(hidden, hidden, settings["layers"], dropout=rates["hidden"])
+        self.after = nn.Dropout(rates["output"])
+        self.head = HEADS[head](hidden, words)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -settings["init_range"], settings["init_range"])
+
+    def forward(self, inputs, state):
+        hidden, state = self.layers(self.before(self.embedding(inputs)), state)
+        return self.after(hidden), state
+
+    def loss(self, hidden, targets):
+        return self.head(hidden.flatten(0, -2), targets.flatten())
+
+
+def windows(streams, length):
+    """Inputs and targets, [time, stream] each."""
+    last = streams.shape[1] - 1
+    for at in range(0, last, length):
+        end = min(at + length, last)
+        yield streams[:, at:end].t(), streams[:, at + 1 : end + 1].t()
+
+
+def detached(state):
+    return None if state is None else tuple(part.detach() for part in state)
+
+
+def train_epoch(model, streams, settings, rate):
+    model.train()
+    state = None
+    for inputs, targets in windows(streams, settings["bptt"]):
+        model.zero_grad()
+        hidden, state = model(inputs, detached(state))
+        loss = model.loss(hidden, targets)
+        (loss * len(inputs) if settings["loss_reduction"] == "sum_over_time" else loss).backward()
+        if settings["clip_norm"] > 0:
+            nn.utils.clip_grad_norm_(model.parameters(), settings["clip_norm"])
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.grad is not None:
+                    parameter.sub_(parameter.grad, alpha=rate)
+
+
+def perplexity(model, tokens, length, unknown):
+    """Of all tokens but `unknown` (negative: none is)."""
+    model.eval()
+    state, total, count = None, 0.0, 0
+    with torch.no_grad():
+        for inputs, targets in windows(tokens[None], length):
+            hidden, state = model(inputs, state)
+            known = targets != unknown
+            if known.any():
+                total += model.loss(hidden[known], targets[known]).item() * known.sum().item()
+                count += known.sum().item()
+    return math.exp(total / count)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config", type=pathlib.Path)
+    parser.add_argument("--head", choices=HEADS, default="full")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as hsm train's")
+    options = parser.parse_args()
+    config = read_recipe(options.config, options.set)
+    settings = config["train"]
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(settings["seed"])
+
+    texts = {name: options.config.parent / path for name, path in config["data"].items()}
+    counts = collections.Counter(words_of(texts["train"]))
+    ids = {word: i for i, (word, _) in enumerate(counts.most_common())}
+    unknown = -1 if "<unk>" in ids else ids.setdefault("<unk>", len(ids))
+    tokens = {name: read_tokens(path, ids) for name, path in texts.items()}
+    length = len(tokens["train"]) // settings["batch"]
+    streams = tokens["train"][: length * settings["batch"]].view(settings["batch"], length)
+
+    model = LanguageModel(len(ids), config["model"], options.head)
+    training = 0.0
+    for epoch in itertools.count(1):
+        rate = learning_rate(settings, epoch)
+        start = time.monotonic()
+        train_epoch(model, streams, settings, rate)
+        took = time.monotonic() - start
+        training += took
+        results = "  ".join(
+            f"{name} perplexity {perplexity(model, tokens[name], settings['bptt'], unknown):.2f}"
+            for name in ("valid", "test")
+            if name in tokens
+        )
+        print(
+            f"epoch {epoch}/{settings['epochs']}  learning rate {rate:g}  {streams.numel() / took:,.0f} words/s  "
+            f"{training:.0f} s of training  {results}",
+            flush=True,
+        )
+        if epoch >= settings["epochs"]:
+            break
+
+
+if __name__ == "__main__":
+    main()
