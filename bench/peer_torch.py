@@ -18,20 +18,34 @@ from torch import nn
 from torch.nn import functional
 
 
-def read_tokens(path):
-    """Word ids by falling frequency, and how many there are. Compact: no list of Python objects a token."""
-    counts = collections.Counter()
+def words_of(path):
     with open(path, encoding="utf-8") as lines:
         for line in lines:
-            counts.update(line.split())
-            counts["</s>"] += 1
-    ids = {word: i for i, (word, _) in enumerate(counts.most_common())}
-    tokens = array.array("i")
-    with open(path, encoding="utf-8") as lines:
-        for line in lines:
-            tokens.extend(ids[word] for word in line.split())
-            tokens.append(ids["</s>"])
-    return torch.frombuffer(tokens, dtype=torch.int32), len(ids)
+            yield from line.split()
+            yield "</s>"
+
+
+def word_ids(path):
+    """Ids by falling frequency."""
+    return {word: i for i, (word, _) in enumerate(collections.Counter(words_of(path)).most_common())}
+
+
+def read_tokens(path, ids):
+    """Compact: no list of Python objects a token. Words without an id are read as <unk>."""
+    unknown = ids.get("<unk>")
+    return torch.frombuffer(array.array("i", (ids.get(word, unknown) for word in words_of(path))), dtype=torch.int32)
+
+
+def read_training_text(path):
+    """Its tokens, and how many words it has."""
+    ids = word_ids(path)
+    return read_tokens(path, ids), len(ids)
+
+
+def streams_of(tokens, batch):
+    """[stream, time]"""
+    length = len(tokens) // batch
+    return tokens[: length * batch].view(batch, length)
 
 
 class FullSoftmax(nn.Module):
@@ -74,42 +88,59 @@ HEADS = {"full": FullSoftmax, "adaptive": AdaptiveSoftmax, "gather": GatheredSof
 
 
 class LanguageModel(nn.Module):
-    def __init__(self, words, options):
-        super().__init__()
-        self.embedding = nn.Embedding(words, options.hidden)
-        self.layers = nn.LSTM(options.hidden, options.hidden, options.layers)
-        self.head = HEADS[options.head](options.hidden, words)
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -0.1, 0.1)
+    """Dropout as in hsm: on the input, between layers, and on the output."""
 
-    def forward(self, inputs, targets, state):
-        hidden, state = self.layers(self.embedding(inputs), state)
-        return self.head(hidden.flatten(0, 1), targets.flatten()), state
+    def __init__(self, words, head, hidden, layers, dropout=None, init_range=0.1):
+        super().__init__()
+        rates = {"input": 0, "hidden": 0, "output": 0, **(dropout or {})}
+        self.embedding = nn.Embedding(words, hidden)
+        self.before = nn.Dropout(rates["input"])
+        self.layers = nn.LSTM(hidden, hidden, layers, dropout=rates["hidden"])
+        self.after = nn.Dropout(rates["output"])
+        self.head = HEADS[head](hidden, words)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -init_range, init_range)
+
+    def forward(self, inputs, state):
+        hidden, state = self.layers(self.before(self.embedding(inputs)), state)
+        return self.after(hidden), state
+
+    def loss(self, hidden, targets):
+        """The mean over all targets."""
+        return self.head(hidden.flatten(0, -2), targets.flatten())
+
+
+def detached(state):
+    return None if state is None else tuple(part.detach() for part in state)
+
+
+def descend(model, loss, rate, clip_norm):
+    """A step of plain SGD; clip_norm 0: no clipping."""
+    loss.backward()
+    if clip_norm > 0:
+        nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.sub_(parameter.grad, alpha=rate)
+    model.zero_grad()  # now, so that the next forward pass has their memory
 
 
 def train(options):
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     print("ready", flush=True)
-    tokens, words = read_tokens(options.text)
-    length = len(tokens) // options.batch
-    streams = tokens[: length * options.batch].view(options.batch, length)
-    model = LanguageModel(words, options)
+    tokens, words = read_training_text(options.text)
+    streams = streams_of(tokens, options.batch)
+    model = LanguageModel(words, options.head, options.hidden, options.layers)
     state = None
     for window in range(options.windows):
-        at = window * options.bptt % (length - options.bptt - 1)
+        at = window * options.bptt % (streams.shape[1] - options.bptt - 1)
         inputs = streams[:, at : at + options.bptt].t().long()
         targets = streams[:, at + 1 : at + 1 + options.bptt].t().long()
-        if state is not None:
-            state = tuple(part.detach() for part in state)
-        model.zero_grad()
-        loss, state = model(inputs, targets, state)
-        (loss * options.bptt).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 5)
-        with torch.no_grad():
-            for parameter in model.parameters():
-                if parameter.grad is not None:
-                    parameter.sub_(parameter.grad)
+        hidden, state = model(inputs, detached(state))
+        loss = model.loss(hidden, targets)
+        descend(model, loss * options.bptt, rate=1, clip_norm=5)
         if (window + 1) % options.every == 0:
             print(f"window {window + 1} loss {loss.item():.3f}", flush=True)
 

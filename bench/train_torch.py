@@ -10,51 +10,14 @@ every token but those outside the vocabulary (hsm score's "without OOVs"). A set
 """
 
 import argparse
-import array
-import collections
 import itertools
 import math
 import pathlib
 import time
 
 import torch
-from peer_torch import HEADS
+from peer_torch import HEADS, LanguageModel, descend, detached, read_tokens, streams_of, word_ids
 from recipe import learning_rate, read_recipe
-from torch import nn
-
-def words_of(path):
-    with open(path, encoding="utf-8") as lines:
-        for line in lines:
-            yield from line.split()
-            yield "</s>"
-
-
-def read_tokens(path, ids):
-    values = array.array("q", (ids.get(word, ids["<unk>"]) for word in words_of(path)))
-    return torch.frombuffer(values, dtype=torch.int64)
-
-
-class LanguageModel(nn.Module):
-    """Dropout as in hsm: on the input, between layers, and on the output."""
-
-    def __init__(self, words, settings, head):
-        super().__init__()
-        rates = {"input": 0, "hidden": 0, "output": 0, **settings.get("dropout", {})}
-        hidden = settings["hidden"]
-        self.embedding = nn.Embedding(words, hidden)
-        self.before = nn.Dropout(rates["input"])
-        self.layers = nn.LSTM(hidden, hidden, settings["layers"], dropout=rates["hidden"])
-        self.after = nn.Dropout(rates["output"])
-        self.head = HEADS[head](hidden, words)
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -settings["init_range"], settings["init_range"])
-
-    def forward(self, inputs, state):
-        hidden, state = self.layers(self.before(self.embedding(inputs)), state)
-        return self.after(hidden), state
-
-    def loss(self, hidden, targets):
-        return self.head(hidden.flatten(0, -2), targets.flatten())
 
 
 def windows(streams, length):
@@ -62,27 +25,18 @@ def windows(streams, length):
     last = streams.shape[1] - 1
     for at in range(0, last, length):
         end = min(at + length, last)
-        yield streams[:, at:end].t(), streams[:, at + 1 : end + 1].t()
-
-
-def detached(state):
-    return None if state is None else tuple(part.detach() for part in state)
+        yield streams[:, at:end].t().long(), streams[:, at + 1 : end + 1].t().long()
 
 
 def train_epoch(model, streams, settings, rate):
     model.train()
     state = None
     for inputs, targets in windows(streams, settings["bptt"]):
-        model.zero_grad()
         hidden, state = model(inputs, detached(state))
         loss = model.loss(hidden, targets)
-        (loss * len(inputs) if settings["loss_reduction"] == "sum_over_time" else loss).backward()
-        if settings["clip_norm"] > 0:
-            nn.utils.clip_grad_norm_(model.parameters(), settings["clip_norm"])
-        with torch.no_grad():
-            for parameter in model.parameters():
-                if parameter.grad is not None:
-                    parameter.sub_(parameter.grad, alpha=rate)
+        if settings["loss_reduction"] == "sum_over_time":
+            loss = loss * len(inputs)
+        descend(model, loss, rate, settings["clip_norm"])
 
 
 def perplexity(model, tokens, length, unknown):
@@ -112,14 +66,15 @@ def main():
     torch.manual_seed(settings["seed"])
 
     texts = {name: options.config.parent / path for name, path in config["data"].items()}
-    counts = collections.Counter(words_of(texts["train"]))
-    ids = {word: i for i, (word, _) in enumerate(counts.most_common())}
+    ids = word_ids(texts["train"])
     unknown = -1 if "<unk>" in ids else ids.setdefault("<unk>", len(ids))
     tokens = {name: read_tokens(path, ids) for name, path in texts.items()}
-    length = len(tokens["train"]) // settings["batch"]
-    streams = tokens["train"][: length * settings["batch"]].view(settings["batch"], length)
+    streams = streams_of(tokens["train"], settings["batch"])
 
-    model = LanguageModel(len(ids), config["model"], options.head)
+    shape = config["model"]
+    model = LanguageModel(
+        len(ids), options.head, shape["hidden"], shape["layers"], shape.get("dropout"), shape["init_range"]
+    )
     training = 0.0
     for epoch in itertools.count(1):
         rate = learning_rate(settings, epoch)

@@ -132,17 +132,21 @@ void PackedMatrix<T>::assign_transposed(const T* rows, int64_t n, int64_t k, Thr
 
 namespace {
 
+/// A[i, kk] = a[i · a_row + kk · a_k]
 template <class T>
-Product<T> packed_product(int64_t m, const PackedMatrix<T>& b, bool accumulate, T* c, int64_t ldc) {
+Product<T> packed_product(int64_t m, const T* a, int64_t a_row, int64_t a_k, const PackedMatrix<T>& b, T* c,
+                          int64_t ldc) {
   const int64_t panel = active_gemm_kernels<T>().panel;
   return {.m = m,
           .n = b.n(),
           .k = b.k(),
+          .a = a,
+          .a_row = a_row,
+          .a_k = a_k,
           .b = b.data(),
           .b_k = panel,
           .b_panel = panel * b.k(),
           .packed = true,
-          .accumulate = accumulate,
           .c = c,
           .ldc = ldc};
 }
@@ -152,21 +156,16 @@ Product<T> packed_product(int64_t m, const PackedMatrix<T>& b, bool accumulate, 
 template <class T>
 void gemm_packed(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, const T* bias, bool accumulate,
                  T* c, int64_t ldc) {
-  Product<T> product = packed_product(m, b, accumulate, c, ldc);
-  product.a = a;
-  product.a_row = lda;
-  product.a_k = 1;
+  Product<T> product = packed_product(m, a, lda, 1, b, c, ldc);
   product.bias = bias;
+  product.accumulate = accumulate;
   active_gemm_kernels<T>().product(product);
 }
 
 template <class T>
 void gemm_packed_blocks(const Blocks& blocks, int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b,
                         const T* bias, T* c, int64_t ldc) {
-  Product<T> product = packed_product(m, b, false, c, ldc);
-  product.a = a;
-  product.a_row = lda;
-  product.a_k = 1;
+  Product<T> product = packed_product(m, a, lda, 1, b, c, ldc);
   product.bias = bias;
   product.blocks = blocks.count;
   product.a_block = blocks.a_stride;
@@ -177,10 +176,8 @@ void gemm_packed_blocks(const Blocks& blocks, int64_t m, const T* a, int64_t lda
 template <class T>
 void gemm_packed_tn(int64_t m, const T* a, int64_t lda, const PackedMatrix<T>& b, bool accumulate, T* c,
                     int64_t ldc) {
-  Product<T> product = packed_product(m, b, accumulate, c, ldc);
-  product.a = a;
-  product.a_row = 1;
-  product.a_k = lda;
+  Product<T> product = packed_product(m, a, 1, lda, b, c, ldc);
+  product.accumulate = accumulate;
   active_gemm_kernels<T>().product(product);
 }
 
