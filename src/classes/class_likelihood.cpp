@@ -28,7 +28,7 @@ double class_bigram_likelihood(const TokenFile& tokens, const Vocabulary& vocabu
   for (int32_t& group : group_of) {
     if (group == kShortlist) group = groups++;
   }
-  const NeighbourLists successors = count_successors(sample, group_of, groups, pool, [] {});
+  const NeighbourLists successors = count_successors(sample, group_of, groups, 1, pool, [] {});
   const NLogN f;
   double sum = words_likelihood(vocabulary, sample.size());
   for (int32_t group = 0; group < groups; ++group) {

@@ -81,6 +81,11 @@ class Checker {
            number(t.optimizer.average_patience) +
                " given, but there are no validations to begin averaging after; set it to 0, or set " +
                reason);
+    refuse(t.calibrate && config_.data.valid.empty(), "train.calibrate", {"data.valid"},
+           "true given, but there is no validation text to fit the scales to; set data.valid");
+    refuse(t.calibrate && config_.model.tie_embeddings, "train.calibrate", {"model.tie_embeddings"},
+           "true given with model.tie_embeddings, but scaling the head would scale the embeddings with it; "
+           "set one of them to false");
     const auto& s = t.schedule;
     refuse(s.name == "plateau" && !validates, "train.schedule.name", {"data.valid"},
            std::string("\"plateau\" given, but there are no validations; set ") + reason);

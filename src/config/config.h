@@ -129,6 +129,7 @@ struct TrainConfig {
   double max_time = 0;                ///< seconds, in JSON a duration such as "90m"; 0: no limit
   int64_t early_stopping = 0;         ///< validations without improvement before the end; 0: never
   std::string keep_weights = "best";  ///< best | last: what model.safetensors holds at the end
+  bool calibrate = false;             ///< scale its logits to fit the validation text
 
   bool operator==(const TrainConfig&) const = default;
 };

@@ -202,6 +202,9 @@ void describe(SectionBuilder<TrainConfig>& s) {
           "End after so many validations in a row without improvement. 0: never.");
   s.value("keep_weights", &TrainConfig::keep_weights, ChoiceKind{{"best", "last"}},
           "Which weights model.safetensors holds at the end: those of the best validation, or the last.");
+  s.value("calibrate", &TrainConfig::calibrate, BooleanKind{},
+          "At the end, scale the logits of that model, at the root and within clusters, so that the validation "
+          "text gets most probable.");
 }
 
 void describe(SectionBuilder<RuntimeConfig>& s) {

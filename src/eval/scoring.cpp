@@ -123,6 +123,7 @@ CorpusScore& CorpusScore::operator+=(const CorpusScore& other) {
   oov += other.oov;
   malformed += other.malformed;
   log_prob += other.log_prob;
+  log_prob_root += other.log_prob_root;
   log_prob_oov += other.log_prob_oov;
   return *this;
 }
@@ -132,6 +133,7 @@ bool ScoreSum::add(int32_t word, const TokenScore& score) {
   const double log_prob = score.log_prob();
   ++sentence_.words;
   sentence_.log_prob += log_prob;
+  sentence_.log_prob_root += static_cast<double>(score.root);
   if (word == unknown_) {
     ++sentence_.oov;
     sentence_.log_prob_oov += log_prob;

@@ -19,7 +19,8 @@ struct CorpusScore {
   int64_t oov = 0;        ///< words not in the vocabulary, or a literal <unk>: predicted as <unk>
   int64_t malformed = 0;  ///< lines that were left out for it
   double log_prob = 0;
-  double log_prob_oov = 0;  ///< the part of log_prob that stands at such positions
+  double log_prob_root = 0;  ///< the part of log_prob that is due to the head's root
+  double log_prob_oov = 0;   ///< the part of log_prob that stands at such positions
 
   /// NaN when there is no prediction to average over; never infinite.
   [[nodiscard]] double perplexity() const;

@@ -36,6 +36,7 @@ constexpr std::array kRules{
     Rule{"/train/max_time", Effect::none},
     Rule{"/train/early_stopping", Effect::none},
     Rule{"/train/checkpoint_every", Effect::none},
+    Rule{"/train/calibrate", Effect::none},
     Rule{"/train/keep_checkpoints", Effect::none},
     Rule{"/train/validate_every", Effect::result},
     Rule{"/train/clip_norm", Effect::result},

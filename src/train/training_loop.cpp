@@ -252,6 +252,7 @@ void TrainingLoop::finish() {
     save_model();
   }
   Json event{{"event", "done"}};
+  event["calibration"] = config.calibrate && parts_.data.valid ? calibrate() : Json(nullptr);
   event["test_perplexity"] = nullptr;
   if (parts_.data.test) {
     report_.phase("scoring the test text");
@@ -269,6 +270,18 @@ void TrainingLoop::finish() {
   event["seconds"] = state_.seconds;
   metrics_->append(event);
   metrics_->sync();
+}
+
+Json TrainingLoop::calibrate() {
+  report_.phase("calibrating");
+  const Calibration found =
+      calibrate_saved(parts_.directory.path(), *parts_.data.valid, parts_.config.train.context, parts_.pool);
+  report_.say(
+      fmt::format("calibrated: logits times {:.3f} at the root, {:.3f} in clusters: valid perplexity {:.2f}",
+                  found.scales.root, found.scales.cluster, found.perplexity));
+  return {{"root_scale", found.scales.root},
+          {"cluster_scale", found.scales.cluster},
+          {"valid_perplexity", found.perplexity}};
 }
 
 TrainingPace TrainingLoop::pace() const {

@@ -197,6 +197,9 @@ TEST(ConfigFile, RefusesValuesThatContradictEachOther) {
   expect(R"({"train": {"schedule": {"name": "plateau"}}})",
          "recipe.json: train.schedule.name: \"plateau\" given, but");
   expect(R"({"train": {"early_stopping": 3}})", "recipe.json: train.early_stopping: 3 given, but");
+  expect(R"({"train": {"calibrate": true}})", "recipe.json: train.calibrate: true given, but");
+  expect(R"({"data": {"valid": "v"}, "model": {"tie_embeddings": true}, "train": {"calibrate": true}})",
+         "recipe.json: train.calibrate: true given with model.tie_embeddings");
   expect(
       R"({"data": {"valid": "v"}, "train": {"early_stopping": 3, "validate_every": {}}})",
       "recipe.json: train.early_stopping: 3 given, but there are no validations; set train.validate_every");

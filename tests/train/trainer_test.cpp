@@ -129,6 +129,37 @@ TEST(Trainer, KeepsTheBestWeightsOrTheLast) {
   EXPECT_GT(last.events("done").at(0)["test_perplexity"], done["test_perplexity"]);
 }
 
+TEST(Trainer, CalibratesTheModelThatItKeeps) {
+  for (const char* keep : {"best", "last"}) {
+    TinyRun plain;
+    plain.config.train.keep_weights = keep;
+    plain.train();
+    TinyRun run;
+    run.config.train.keep_weights = keep;
+    run.config.train.calibrate = true;
+    run.train();
+    const auto done = run.events("done").at(0);
+    EXPECT_EQ(done["valid_perplexity"], plain.events("done").at(0)["valid_perplexity"]);
+    EXPECT_TRUE(plain.events("done").at(0)["calibration"].is_null());
+    const double calibrated = done["calibration"]["valid_perplexity"];
+    EXPECT_LT(calibrated, done["valid_perplexity"]);
+
+    const SavedModel saved = open_model(run.path());
+    const SavedModel before = open_model(plain.path());
+    ThreadPool pool(1);
+    const InferenceModel model(saved.shape, saved.layout, saved.weight_view());
+    const TokenFile tokens(run.path() / "valid.tokens");
+    EXPECT_NEAR(score_corpus(model, saved.vocabulary, tokens, Context::stream, pool).perplexity(), calibrated,
+                1e-5 * calibrated);
+    EXPECT_EQ(saved.weights.metadata().at("step"), before.weights.metadata().at("step"));
+    EXPECT_EQ(nlohmann::json::parse(saved.weights.metadata().at("root_scale")),
+              done["calibration"]["root_scale"]);
+    EXPECT_EQ(nlohmann::json::parse(saved.weights.metadata().at("cluster_scale")),
+              done["calibration"]["cluster_scale"]);
+    EXPECT_EQ(nlohmann::json::parse(saved.weights.metadata().at("valid_perplexity")), calibrated);
+  }
+}
+
 TEST(Trainer, WithoutValidationTextTheLastWeightsAreKept) {
   TinyRun run;
   run.config.data.valid.clear();

@@ -1,0 +1,27 @@
+#pragma once
+#include <map>
+
+namespace hsm {
+
+/// Finds the scale above 0 at which a function is least that is convex in it, from values at scales it asks
+/// for, 1 the first: out by growing steps until the least value has larger ones on both sides, then in by
+/// parabolas over the logarithm of the scale.
+class ScaleSearch {
+ public:
+  /// Where to take the next value: at best() again when that is known within about 0.2 %, or nothing depends
+  /// on the scale.
+  [[nodiscard]] double next() const;
+  [[nodiscard]] bool settled() const { return !values_.empty() && next() == best_; }
+  void add(double scale, double value);
+
+  /// Where the least of the values was found, the first of equal ones. After the first add().
+  [[nodiscard]] double best() const { return best_; }
+  [[nodiscard]] double least() const { return least_; }
+
+ private:
+  std::map<double, double> values_;  // by the logarithm of the scale
+  double best_ = 1;
+  double least_ = 0;
+};
+
+}  // namespace hsm

@@ -1,0 +1,92 @@
+#include "eval/scale_search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+namespace hsm {
+namespace {
+
+/// Asks until the search is settled; how often it asked.
+int run(ScaleSearch& search, const std::function<double(double)>& function) {
+  int asked = 0;
+  while (!search.settled() && asked < 50) {
+    const double scale = search.next();
+    search.add(scale, function(scale));
+    ++asked;
+  }
+  return asked;
+}
+
+// Negative log-probability of some words with these logits, scaled: what the search is for.
+double loss(double scale, double surest) {
+  double sum = 0;
+  for (const auto& [right, other] : {std::pair(surest, 0.0), {1.0, 2.5}, {3.0, 0.5}, {-0.5, 0.0}}) {
+    sum += std::log(std::exp(scale * right) + std::exp(scale * other)) - scale * right;
+  }
+  return sum;
+}
+
+double least_on_a_grid(const std::function<double(double)>& function) {
+  double best = 0;
+  for (double scale = 0.05; scale < 8; scale *= 1.0002) {
+    if (best == 0 || function(scale) < function(best)) best = scale;
+  }
+  return best;
+}
+
+TEST(ScaleSearch, FindsTheLeastValueInFewSteps) {
+  for (const double surest : {0.2, 0.5, 1.0, 2.0, 3.5}) {
+    const auto function = [&](double scale) { return loss(scale, surest); };
+    ScaleSearch search;
+    EXPECT_LE(run(search, function), 18) << surest;
+    const double best = least_on_a_grid(function);
+    EXPECT_NEAR(search.best(), best, 0.002 * best) << surest;
+    EXPECT_EQ(search.least(), function(search.best()));
+  }
+  for (const double minimum : {0.3, 0.79, 0.81, 0.9, 0.999, 1.0, 1.1, 1.25, 3.0}) {
+    const auto function = [&](double scale) { return scale / minimum - std::log(scale); };
+    ScaleSearch search;
+    EXPECT_LE(run(search, function), minimum > 0.7 && minimum < 1.3 ? 9 : 15) << minimum;
+    EXPECT_NEAR(search.best(), minimum, 0.002 * minimum);
+  }
+}
+
+TEST(ScaleSearch, StartsAtOneAndStaysThereWhereNothingDependsOnTheScale) {
+  ScaleSearch search;
+  EXPECT_EQ(search.next(), 1);
+  EXPECT_FALSE(search.settled());
+  EXPECT_LE(run(search, [](double) { return 7.0; }), 4);
+  EXPECT_EQ(search.best(), 1);
+  EXPECT_EQ(search.least(), 7);
+}
+
+TEST(ScaleSearch, AsksForTheBestAgainOnceItIsSettled) {
+  const auto function = [](double scale) { return scale / 0.87 - std::log(scale); };
+  ScaleSearch search;
+  run(search, function);
+  const double best = search.best();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(search.next(), best);
+    search.add(search.next(), function(search.next()));
+    EXPECT_TRUE(search.settled());
+  }
+}
+
+TEST(ScaleSearch, NeverEndsAboveTheValueAtOne) {
+  // The best scale is out of reach, at 0; but each step helped.
+  ScaleSearch search;
+  double last = 1e9;
+  for (int i = 0; i < 6; ++i) {
+    search.add(search.next(), std::sqrt(search.next()));
+    EXPECT_LT(search.least(), last);
+    last = search.least();
+  }
+  EXPECT_LT(search.best(), 0.2);
+}
+
+}  // namespace
+}  // namespace hsm
