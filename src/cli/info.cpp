@@ -84,7 +84,6 @@ std::string as_text(const SavedModel& model, const ClassSummary& classes, const 
        "train " + perplexity(record.train_perplexity) + ", validation " +
            perplexity(record.valid_perplexity) +
            (record.valid_perplexity ? " (best, epoch " + std::to_string(record.best_epoch) + ")" : "") +
-           (record.calibrated_perplexity ? ", calibrated " + perplexity(record.calibrated_perplexity) : "") +
            ", test " + perplexity(record.test_perplexity));
   if (verified) line("checksum", "the weights are those that were written");
   return text;
@@ -121,7 +120,6 @@ std::string as_json(const SavedModel& model, const ClassSummary& classes, const 
   json["train_perplexity"] = or_null(record.train_perplexity);
   json["valid_perplexity"] = or_null(record.valid_perplexity);
   json["best_epoch"] = record.best_epoch;
-  json["calibrated_perplexity"] = or_null(record.calibrated_perplexity);
   json["test_perplexity"] = or_null(record.test_perplexity);
   if (verified) json["checksum"] = "ok";
   for (const TensorSpec& spec : parameter_specs(shape)) json["tensors"][spec.name] = spec.shape;

@@ -40,9 +40,6 @@ void take(TrainingRecord& record, const Json& event) {
   if (kind == "done") {
     record.reason =
         event.contains("reason") && event["reason"].is_string() ? event["reason"].get<std::string>() : "";
-    if (const auto calibration = event.find("calibration"); calibration != event.end()) {
-      record.calibrated_perplexity = number(*calibration, "valid_perplexity");
-    }
     record.test_perplexity = number(event, "test_perplexity");
     record.seconds = number(event, "seconds").value_or(record.seconds);
   }

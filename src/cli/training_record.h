@@ -18,7 +18,6 @@ struct TrainingRecord {
   std::optional<double> train_perplexity;  ///< of the last epoch
   std::optional<double> valid_perplexity;  ///< best
   int64_t best_epoch = 0;
-  std::optional<double> calibrated_perplexity;  ///< validation, of the model that was calibrated
   std::optional<double> test_perplexity;
 };
 

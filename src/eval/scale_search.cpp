@@ -7,8 +7,7 @@ namespace hsm {
 namespace {
 
 const double kFirstStep = std::log(1.25);
-constexpr double kClose = 0.002;
-constexpr double kBesides = 10 * kClose;  // where a last parabola has its outer points, at most twice as far
+constexpr double kClose = 0.01;
 
 }  // namespace
 
@@ -17,19 +16,16 @@ double ScaleSearch::next() const {
   if (values_.size() == 1) return std::exp(-kFirstStep);
   const auto middle = values_.find(std::log(best_));
   const auto after = std::next(middle);
-  if (middle == values_.begin()) return std::exp(middle->first - 2 * (after->first - middle->first));
+  if (middle == values_.begin()) return std::exp(middle->first - kFirstStep);
   const auto before = std::prev(middle);
-  if (after == values_.end()) return std::exp(middle->first + 2 * (middle->first - before->first));
+  if (after == values_.end()) return std::exp(middle->first + kFirstStep);
   // The vertex of the parabola through the three lies between the outer ones, as their values are no less.
   const double left = (middle->second - before->second) / (middle->first - before->first);
   const double right = (after->second - middle->second) / (after->first - middle->first);
   const double bend = (right - left) / (after->first - before->first);
   if (!(bend > 0)) return best_;
   const double vertex = (before->first + middle->first - left / bend) / 2;
-  if (std::abs(vertex - middle->first) >= kClose) return std::exp(vertex);
-  if (middle->first - before->first > 2 * kBesides) return std::exp(middle->first - kBesides);
-  if (after->first - middle->first > 2 * kBesides) return std::exp(middle->first + kBesides);
-  return best_;
+  return std::abs(vertex - middle->first) < kClose ? best_ : std::exp(vertex);
 }
 
 void ScaleSearch::add(double scale, double value) {

@@ -4,11 +4,11 @@
 namespace hsm {
 
 /// Finds the scale above 0 at which a function is least that is convex in it, from values at scales it asks
-/// for, 1 the first: out by growing steps until the least value has larger ones on both sides, then in by
-/// parabolas over the logarithm of the scale.
+/// for, 1 the first: out by steps of a factor 1.25 until the least value has larger ones on both sides, then
+/// in by parabolas over the logarithm of the scale.
 class ScaleSearch {
  public:
-  /// Where to take the next value: at best() again when that is known within about 0.2 %, or nothing depends
+  /// Where to take the next value: at best() again when that is known within about 1 %, or nothing depends
   /// on the scale.
   [[nodiscard]] double next() const;
   [[nodiscard]] bool settled() const { return !values_.empty() && next() == best_; }

@@ -21,9 +21,10 @@ double average(double log_prob, int64_t count) {
 /// A token file in windows.
 class CorpusScorer {
  public:
-  CorpusScorer(TextScorer& scorer, const Vocabulary& vocabulary, const TokenFile& tokens)
+  CorpusScorer(TextScorer& scorer, const Vocabulary& vocabulary, const TokenFile& tokens, int64_t most)
       : end_of_sentence_(vocabulary.end_of_sentence()),
         tokens_(tokens),
+        size_(std::min(tokens.size(), most)),
         scorer_(scorer),
         sum_(vocabulary.end_of_sentence(), vocabulary.unknown()) {}
 
@@ -51,10 +52,10 @@ class CorpusScorer {
   }
 
  private:
-  [[nodiscard]] bool at_end() const { return first_ >= tokens_.size(); }
+  [[nodiscard]] bool at_end() const { return first_ >= size_; }
 
   void read_window() {
-    words_.resize(static_cast<size_t>(std::min(kWindow, tokens_.size() - first_)));
+    words_.resize(static_cast<size_t>(std::min(kWindow, size_ - first_)));
     tokens_.read(first_, words_);
     scores_.resize(words_.size());
   }
@@ -95,6 +96,7 @@ class CorpusScorer {
 
   int32_t end_of_sentence_;
   const TokenFile& tokens_;
+  int64_t size_;
   TextScorer& scorer_;
   ScoreSum sum_;
   int64_t first_ = 0;
@@ -145,8 +147,8 @@ bool ScoreSum::add(int32_t word, const TokenScore& score) {
 }
 
 CorpusScore score_corpus(TextScorer& scorer, const Vocabulary& vocabulary, const TokenFile& tokens,
-                         Context context) {
-  CorpusScorer corpus(scorer, vocabulary, tokens);
+                         Context context, int64_t most) {
+  CorpusScorer corpus(scorer, vocabulary, tokens, most);
   return context == Context::stream ? corpus.stream() : corpus.sentences();
 }
 

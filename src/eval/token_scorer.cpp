@@ -1,6 +1,7 @@
 #include "eval/token_scorer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace hsm {
@@ -17,11 +18,12 @@ T* reserve(std::vector<T>& buffer, int64_t count) {
   return buffer.data();
 }
 
-/// A scorer that holds its model.
+/// A scorer that holds its model, and what that reads if need be.
 class FrozenScorer final : public TextScorer {
  public:
-  FrozenScorer(InferenceModel model, int32_t end_of_sentence, ThreadPool& pool)
-      : model_(std::move(model)), scorer_(model_, end_of_sentence, pool) {}
+  FrozenScorer(std::optional<ScaledWeights> weights, InferenceModel model, int32_t end_of_sentence,
+               ThreadPool& pool)
+      : weights_(std::move(weights)), model_(std::move(model)), scorer_(model_, end_of_sentence, pool) {}
 
   [[nodiscard]] StreamState start() const override { return scorer_.start(); }
   void score_stream(std::span<const int32_t> words, StreamState& state,
@@ -34,6 +36,7 @@ class FrozenScorer final : public TextScorer {
   }
 
  private:
+  std::optional<ScaledWeights> weights_;
   InferenceModel model_;
   TokenScorer scorer_;
 };
@@ -227,7 +230,14 @@ void TokenScorer::score_group(std::span<const Sentence> group, std::span<const i
 }
 
 std::unique_ptr<TextScorer> make_cpu_scorer(InferenceModel model, int32_t end_of_sentence, ThreadPool& pool) {
-  return std::make_unique<FrozenScorer>(std::move(model), end_of_sentence, pool);
+  return std::make_unique<FrozenScorer>(std::nullopt, std::move(model), end_of_sentence, pool);
+}
+
+std::unique_ptr<TextScorer> make_cpu_scorer(const ModelShape& shape, const HeadLayout& layout,
+                                            ScaledWeights weights, int32_t end_of_sentence,
+                                            ThreadPool& pool) {
+  InferenceModel model(shape, layout, weights.view());
+  return std::make_unique<FrozenScorer>(std::move(weights), std::move(model), end_of_sentence, pool);
 }
 
 }  // namespace hsm

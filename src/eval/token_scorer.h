@@ -9,6 +9,7 @@
 #include "eval/text_scorer.h"
 #include "eval/word_products.h"
 #include "model/inference_model.h"
+#include "model/scaled_weights.h"
 
 namespace hsm {
 
@@ -68,5 +69,8 @@ class TokenScorer final : public TextScorer {
 
 /// A TokenScorer that holds its model; what the model's weights lie in must outlive it.
 std::unique_ptr<TextScorer> make_cpu_scorer(InferenceModel model, int32_t end_of_sentence, ThreadPool& pool);
+/// The same of a model with these weights, which it holds, too.
+std::unique_ptr<TextScorer> make_cpu_scorer(const ModelShape& shape, const HeadLayout& layout,
+                                            ScaledWeights weights, int32_t end_of_sentence, ThreadPool& pool);
 
 }  // namespace hsm

@@ -54,8 +54,9 @@ class CpuEngine final : public TrainingEngine {
   void start_averaging() override { average_.start(); }
   [[nodiscard]] bool averaging() const noexcept override { return average_.running(); }
   WeightView weights() override { return average_.empty() ? model_.weight_view() : average_.view(); }
-  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override {
-    return make_cpu_scorer(InferenceModel(shape(), layout(), weights()), end_of_sentence, pool_);
+  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence, const LogitScales& scales) override {
+    return make_cpu_scorer(shape(), layout(), ScaledWeights(shape(), layout(), weights(), scales),
+                           end_of_sentence, pool_);
   }
 
   void append_state(std::vector<StateTensor>& tensors) override {

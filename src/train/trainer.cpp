@@ -23,15 +23,14 @@ namespace {
 /// True when nothing is left to do: the last line of the metrics says so, and the settings ask for no more.
 bool is_finished(const Config& config, const RunDirectory& directory, const TrainingState& state) {
   const auto event = last_event(directory.metrics());
-  if (!event || event->value("event", "") != "done" || end_reason(config.train, state).empty()) return false;
-  return !config.train.calibrate || (event->contains("calibration") && (*event)["calibration"].is_object());
+  return event && event->value("event", "") == "done" && !end_reason(config.train, state).empty();
 }
 
-/// True when a limit (0: none) lets training go on for longer than before, or the model is to be calibrated.
+/// True when a limit (0: none) lets training go on for longer than before.
 bool asks_for_more(const TrainConfig& now, const TrainConfig& before) {
   const auto larger = [](auto limit, auto old) { return old != 0 && (limit == 0 || limit > old); };
   return larger(now.epochs, before.epochs) || larger(now.max_steps, before.max_steps) ||
-         larger(now.max_time, before.max_time) || (now.calibrate && !before.calibrate);
+         larger(now.max_time, before.max_time);
 }
 
 /// A run whose checkpoints are gone can't go on, but it may be finished.

@@ -10,6 +10,7 @@
 #include "eval/text_scorer.h"
 #include "model/inference_model.h"
 #include "model/model_shape.h"
+#include "model/scaled_weights.h"
 #include "model/training_model.h"
 #include "text/batches.h"
 #include "train/checkpoint.h"
@@ -65,9 +66,9 @@ class TrainingEngine {
   /// The parameters as they are, or their mean while averaging, in host memory; valid until the next step,
   /// settle() or restore().
   virtual WeightView weights() = 0;
-  /// Scores text with what weights() gives, where the engine computes; valid as long.
-  /// `end_of_sentence` is the vocabulary's.
-  virtual std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) = 0;
+  /// Scores text with what weights() gives and logits scaled by these factors, where the engine computes;
+  /// valid as long. `end_of_sentence` is the vocabulary's.
+  virtual std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence, const LogitScales& scales) = 0;
 
   /// Adds everything a checkpoint must hold, in host memory; valid as weights() is.
   virtual void append_state(std::vector<StateTensor>& tensors) = 0;

@@ -162,13 +162,17 @@ bool TrainingLoop::checkpoint_due(bool epoch_over) const {
 bool TrainingLoop::validate() {
   report_.phase("validating");
   parts_.engine.settle();
-  perplexity_ =
-      perplexity_of(parts_.engine, parts_.data.vocabulary, *parts_.data.valid, parts_.config.train.context);
+  const TrainConfig& config = parts_.config.train;
+  const TokenFile& text = *parts_.data.valid;
+  LogitScales& scales = state_.validations.scales;
+  scales = config.calibrate ? scales_for(parts_.engine, parts_.data.vocabulary, text, config.context)
+                            : LogitScales{};
+  perplexity_ = perplexity_of(parts_.engine, scales, parts_.data.vocabulary, text, config.context);
   lap();
   if (!std::isfinite(perplexity_)) {
     diverged(state_.position, fmt::format("the validation perplexity is {}", perplexity_));
   }
-  const OptimizerConfig& optimizer = parts_.config.train.optimizer;
+  const OptimizerConfig& optimizer = config.optimizer;
   if (optimizer.name == "asgd" && !parts_.engine.averaging() &&
       state_.validations.stagnates(perplexity_, optimizer.average_patience)) {
     parts_.engine.start_averaging();
@@ -183,11 +187,14 @@ bool TrainingLoop::validate() {
 void TrainingLoop::log_validation(bool epoch_over, bool validated, bool improved) {
   const EpochSums& sums = state_.sums;
   const int64_t epoch = state_.position.epoch + (epoch_over ? 0 : 1);
+  const bool calibrated = validated && parts_.config.train.calibrate;
   Json event{{"event", epoch_over ? "epoch" : "validation"},
              {"epoch", epoch},
              {"step", state_.position.step},
              {"train_perplexity", sums.perplexity()},
              {"valid_perplexity", validated ? Json(perplexity_) : Json(nullptr)},
+             {"root_scale", calibrated ? Json(state_.validations.scales.root) : Json(nullptr)},
+             {"cluster_scale", calibrated ? Json(state_.validations.scales.cluster) : Json(nullptr)},
              {"words_per_second", sums.words_per_second()},
              {"seconds", sums.seconds},
              {"learning_rate", rate_},
@@ -230,8 +237,14 @@ void TrainingLoop::save_model() {
   std::map<std::string, std::string> metadata{{"epoch", std::to_string(epoch)},
                                               {"step", std::to_string(state_.position.step)}};
   if (best) metadata["valid_perplexity"] = Json(validations.best).dump();
-  save_weights(parts_.directory.path(), parts_.engine.shape(), parts_.engine.layout(), parts_.data.vocabulary,
-               parts_.engine.weights(), metadata);
+  if (parts_.config.train.calibrate) {
+    metadata["root_scale"] = Json(validations.scales.root).dump();
+    metadata["cluster_scale"] = Json(validations.scales.cluster).dump();
+  }
+  const ModelShape& shape = parts_.engine.shape();
+  const HeadLayout& layout = parts_.engine.layout();
+  const ScaledWeights weights(shape, layout, parts_.engine.weights(), validations.scales);
+  save_weights(parts_.directory.path(), shape, layout, parts_.data.vocabulary, weights.view(), metadata);
 }
 
 void TrainingLoop::finish() {
@@ -252,7 +265,6 @@ void TrainingLoop::finish() {
     save_model();
   }
   Json event{{"event", "done"}};
-  event["calibration"] = config.calibrate && parts_.data.valid ? calibrate() : Json(nullptr);
   event["test_perplexity"] = nullptr;
   if (parts_.data.test) {
     report_.phase("scoring the test text");
@@ -270,18 +282,6 @@ void TrainingLoop::finish() {
   event["seconds"] = state_.seconds;
   metrics_->append(event);
   metrics_->sync();
-}
-
-Json TrainingLoop::calibrate() {
-  report_.phase("calibrating");
-  const Calibration found =
-      calibrate_saved(parts_.directory.path(), *parts_.data.valid, parts_.config.train.context, parts_.pool);
-  report_.say(
-      fmt::format("calibrated: logits times {:.3f} at the root, {:.3f} in clusters: valid perplexity {:.2f}",
-                  found.scales.root, found.scales.cluster, found.perplexity));
-  return {{"root_scale", found.scales.root},
-          {"cluster_scale", found.scales.cluster},
-          {"valid_perplexity", found.perplexity}};
 }
 
 TrainingPace TrainingLoop::pace() const {

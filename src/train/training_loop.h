@@ -72,8 +72,6 @@ class TrainingLoop {
   void save_on_request();
   void save_model();
   void finish();
-  /// Of the model that was saved; what the metrics say of it.
-  nlohmann::ordered_json calibrate();
   [[nodiscard]] TrainingPace pace() const;
   /// Adds the time since the last call to the run's and the epoch's; returns it.
   double lap();

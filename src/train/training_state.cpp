@@ -84,6 +84,8 @@ std::string dump_state(const TrainingState& state) {
         {"best_epoch", state.validations.best_epoch},
         {"without_improvement", state.validations.without_improvement},
         {"last_step", state.validations.last_step},
+        {"root_scale", state.validations.scales.root},
+        {"cluster_scale", state.validations.scales.cluster},
         {"last_seconds", state.validations.last_seconds},
         {"recent", state.validations.recent},
         {"best_before_recent", number_or_null(state.validations.best_before_recent)}}},
@@ -117,6 +119,8 @@ TrainingState parse_state(std::string_view json, std::string_view name) {
     validations.at("best_epoch").get_to(state.validations.best_epoch);
     validations.at("without_improvement").get_to(state.validations.without_improvement);
     validations.at("last_step").get_to(state.validations.last_step);
+    validations.at("root_scale").get_to(state.validations.scales.root);
+    validations.at("cluster_scale").get_to(state.validations.scales.cluster);
     validations.at("last_seconds").get_to(state.validations.last_seconds);
     validations.at("recent").get_to(state.validations.recent);
     state.validations.best_before_recent = number_or_infinity(validations.at("best_before_recent"));

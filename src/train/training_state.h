@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "model/scaled_weights.h"
 #include "model/training_model.h"
 #include "train/schedule.h"
 
@@ -31,6 +32,7 @@ struct ValidationHistory {
   int64_t best_epoch = 0;                                 ///< from 1
   int64_t without_improvement = 0;                        ///< validations since the best
   int64_t last_step = -1;                                 ///< steps made at the latest validation
+  LogitScales scales;                                     ///< that it was made with
   double last_seconds = 0;                                ///< and seconds of the run
   std::vector<double> recent;                             ///< perplexities that stagnates() passes over
   double best_before_recent = std::numeric_limits<double>::infinity();  ///< the lowest before them

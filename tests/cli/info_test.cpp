@@ -73,7 +73,6 @@ TEST_F(Info, TellsHowTrainingWent) {
   EXPECT_EQ(info["train_perplexity"], 20.5);
   EXPECT_EQ(info["valid_perplexity"], 21.25);
   EXPECT_EQ(info["best_epoch"], 1);
-  EXPECT_EQ(info["calibrated_perplexity"], 20.25);
   EXPECT_EQ(info["test_perplexity"], 23.75);
   EXPECT_EQ(info["training"]["finished"], true);
   EXPECT_EQ(info["training"]["epochs"], 2);

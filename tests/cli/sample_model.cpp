@@ -105,7 +105,7 @@ void write_sample_model(const std::filesystem::path& directory) {
           "\n"
           R"({"event":"epoch","epoch":2,"step":20,"train_perplexity":20.5,"valid_perplexity":22.5,"seconds":2.0})"
           "\n"
-          R"({"event":"done","calibration":{"root_scale":0.875,"cluster_scale":0.75,"valid_perplexity":20.25},"test_perplexity":23.75,"reason":"epochs","steps":20,"seconds":65.0})"
+          R"({"event":"done","test_perplexity":23.75,"reason":"epochs","steps":20,"seconds":65.0})"
           "\n");
 }
 

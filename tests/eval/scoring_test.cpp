@@ -45,6 +45,7 @@ CorpusScore expected_score(const SmallModel& small, std::span<const int32_t> ids
     const double log_prob = static_cast<double>(score.root) + static_cast<double>(score.leaf);
     ++sentence.words;
     sentence.log_prob += log_prob;
+    sentence.log_prob_root += static_cast<double>(score.root);
     if (id == kUnknown) {
       ++sentence.oov;
       sentence.log_prob_oov += log_prob;
@@ -54,6 +55,7 @@ CorpusScore expected_score(const SmallModel& small, std::span<const int32_t> ids
     corpus.words += sentence.words;
     corpus.oov += sentence.oov;
     corpus.log_prob += sentence.log_prob;
+    corpus.log_prob_root += sentence.log_prob_root;
     corpus.log_prob_oov += sentence.log_prob_oov;
     sentence = {};
     if (context == Context::sentence) state = scorer.start();
@@ -92,6 +94,23 @@ TEST_F(ScoreCorpus, LinesLongerThanAWindowAreScoredInPieces) {
   const std::vector<int32_t> text = tiny.random_text({32767, 90001, 3, 0, 40000}, 3);
   for (const Context context : {Context::stream, Context::sentence}) {
     expect_same(score(tiny, text, context, 2), expected_score(tiny, text, context));
+  }
+}
+
+TEST_F(ScoreCorpus, ALimitLeavesTheWholeSentencesWithinIt) {
+  const std::vector<int32_t> ids = small_.random_text({3, 0, 9, 5}, 4);  // sentences end at 4, 5, 15, 21
+  const TokenFile tokens = token_file(ids);
+  ThreadPool pool(1);
+  TokenScorer scorer(small_.model, kEnd, pool);
+  for (const Context context : {Context::stream, Context::sentence}) {
+    for (const auto& [most, whole] :
+         {std::pair(3, 0), {4, 4}, {14, 5}, {15, 15}, {20, 15}, {21, 21}, {99, 21}}) {
+      const CorpusScore score = score_corpus(scorer, small_.vocabulary, tokens, context, most);
+      const CorpusScore expected =
+          expected_score(small_, std::span(ids).first(static_cast<size_t>(whole)), context);
+      EXPECT_EQ(score.words, expected.words) << most;
+      EXPECT_EQ(score.log_prob, expected.log_prob) << most;
+    }
   }
 }
 

@@ -233,12 +233,19 @@ TEST_P(DeviceEngineAveraging, CountsForValidation) {
   const std::vector<int64_t> lengths{static_cast<int64_t>(words.size())};
   std::vector<TokenScore> expected(words.size());
   std::vector<TokenScore> scores(words.size());
-  InferenceModel mean(device->shape(), device->layout(), device->weights());
-  make_cpu_scorer(std::move(mean), 0, pool_)->score_sentences(words, lengths, expected);
-  device->make_scorer(0)->score_sentences(words, lengths, scores);
-  for (size_t i = 0; i < words.size(); ++i) {
-    EXPECT_NEAR(scores[i].root + scores[i].leaf, expected[i].root + expected[i].leaf, 5e-5) << i;
-  }
+  const auto check = [&](const LogitScales& scales) {
+    ScaledWeights mean(device->shape(), device->layout(), device->weights(), scales);
+    make_cpu_scorer(device->shape(), device->layout(), std::move(mean), 0, pool_)
+        ->score_sentences(words, lengths, expected);
+    device->make_scorer(0, scales)->score_sentences(words, lengths, scores);
+    for (size_t i = 0; i < words.size(); ++i) {
+      EXPECT_NEAR(scores[i].root, expected[i].root, 5e-5) << i;
+      EXPECT_NEAR(scores[i].leaf, expected[i].leaf, 5e-5) << i;
+    }
+  };
+  check({});
+  if (!device->shape().tied) check({0.75, 1.5});
+  check({});
 }
 
 TEST_P(DeviceEngineAveraging, GoesOnFromEitherKindOfCheckpoint) {

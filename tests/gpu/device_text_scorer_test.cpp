@@ -33,7 +33,7 @@ class DeviceScoring : public testing::TestWithParam<EngineCase> {
   const HeadLayout layout_ = engine_layout();
   ThreadPool pool_{1};
   std::unique_ptr<TrainingEngine> engine_ = cpu_engine(config_, pool_);
-  std::unique_ptr<TextScorer> cpu_ = engine_->make_scorer(kEnd);
+  std::unique_ptr<TextScorer> cpu_ = engine_->make_scorer(kEnd, {});
   std::unique_ptr<TextScorer> device_ =
       make_device_text_scorer(engine_->shape(), layout_, engine_->weights(), at::kCPU,
                               std::make_shared<HostKernels>(kernels::device::ElementType::f32), kEnd);
@@ -72,7 +72,7 @@ TEST_P(DeviceScoring, ValidatesWithTheEnginesOwnWeights) {
   train_step(*engine, 0);
   const InferenceModel model(engine->shape(), engine->layout(), engine->weights());
   TokenScorer(model, kEnd, pool_).score_sentences(words_, std::vector<int64_t>{25, 35}, expected_);
-  engine->make_scorer(kEnd)->score_sentences(words_, std::vector<int64_t>{25, 35}, scores_);
+  engine->make_scorer(kEnd, {})->score_sentences(words_, std::vector<int64_t>{25, 35}, scores_);
   expect_same_scores();
 }
 

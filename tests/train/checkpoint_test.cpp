@@ -45,7 +45,7 @@ TrainingState state_at(int64_t step) {
   state.position = {2, 17, step};
   state.sums = {1234.5678901234567, 991, 1.5, 2.5};
   state.plateau = {101.1, 2, 3};
-  state.validations = {100.0 / 3, 40, 2, 1, 44, 7.25, {101.0 / 3, 40.5}, 1e9 / 7};
+  state.validations = {100.0 / 3, 40, 2, 1, 44, {1.0 / 7, 1.1}, 7.25, {101.0 / 3, 40.5}, 1e9 / 7};
   state.seconds = 0.1 + 0.2;
   state.streams = 3;
   state.metrics_bytes = 4321;
@@ -95,6 +95,7 @@ TEST_F(CheckpointStoreTest, RestoresTensorsAndStateToTheBit) {
   EXPECT_EQ(dump_state(loaded->state), dump_state(state));
   EXPECT_EQ(loaded->state.sums.loss, state.sums.loss);
   EXPECT_EQ(loaded->state.validations.best, state.validations.best);
+  EXPECT_EQ(loaded->state.validations.scales, state.validations.scales);
   EXPECT_EQ(loaded->state.seconds, state.seconds);
   EXPECT_EQ(loaded->state.position.window, 17);
 }

@@ -37,8 +37,8 @@ class LateEngine final : public TrainingEngine {
   void start_averaging() override { idle()->start_averaging(); }
   [[nodiscard]] bool averaging() const noexcept override { return engine_->averaging(); }
   WeightView weights() override { return idle()->weights(); }
-  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override {
-    return idle()->make_scorer(end_of_sentence);
+  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence, const LogitScales& scales) override {
+    return idle()->make_scorer(end_of_sentence, scales);
   }
   void append_state(std::vector<StateTensor>& tensors) override { idle()->append_state(tensors); }
   void restore(const Checkpoint& checkpoint) override { idle()->restore(checkpoint); }

@@ -138,6 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Recipes, ResumeTest,
                                                   [](Config& c) { c.train.calibrate = true; }},
                                            Recipe{"adagrad_keeping_the_last",
                                                   [](Config& c) {
+                                                    c.train.calibrate = true;
                                                     c.train.optimizer.name = "adagrad";
                                                     c.train.optimizer.learning_rate = 0.2;
                                                     c.train.keep_weights = "last";
@@ -211,42 +212,6 @@ TEST(Resume, MoreEpochsGoOn) {
   EXPECT_EQ(run.result(), longer.result());
 }
 
-TEST(Resume, CalibratesAFinishedRunThatWasNot) {
-  TinyRun calibrated;
-  calibrated.config.train.calibrate = true;
-  calibrated.train();
-  TinyRun run;
-  run.train();
-  EXPECT_NE(run.result(), calibrated.result());
-  run.config.train.calibrate = true;
-  EXPECT_EQ(run.train(true), Outcome::finished);
-  EXPECT_EQ(run.result(), calibrated.result());
-  const auto written = std::filesystem::last_write_time(run.model());
-  EXPECT_EQ(run.train(true), Outcome::finished);
-  EXPECT_EQ(std::filesystem::last_write_time(run.model()), written);
-}
-
-TEST(Resume, MoreEpochsGoOnAfterACalibration) {
-  // At a rate that destroys the weights, so that the model of the first end stays the best.
-  for (const double rate : {2.0, 200.0}) {
-    const auto prepare = [&](TinyRun& run, int64_t epochs) {
-      run.config.train.calibrate = true;
-      run.config.train.optimizer.learning_rate = rate;
-      run.config.train.schedule.warmup_steps = 200;
-      run.config.train.epochs = epochs;
-    };
-    TinyRun longer;
-    prepare(longer, 5);
-    longer.train();
-    TinyRun run;
-    prepare(run, 2);
-    run.train();
-    prepare(run, 5);
-    EXPECT_EQ(run.train(true), Outcome::finished);
-    EXPECT_EQ(run.result(), longer.result()) << rate;
-  }
-}
-
 TEST(Resume, FallsBackFromADamagedCheckpoint) {
   TinyRun whole;
   whole.config.train.checkpoint_every = {0, 4, 0};
@@ -270,6 +235,7 @@ TEST(Resume, RefusesWhenEveryCheckpointIsDamaged) {
 
 TEST(Resume, WritesAModelThatAKillLeftUnwritten) {
   TinyRun best;  // killed between the checkpoint of a best validation and its model
+  best.config.train.calibrate = true;
   best.train();
   const std::string expected = best.result();
   std::filesystem::remove(best.model());

@@ -86,8 +86,8 @@ class GuardedEngine final : public TrainingEngine {
   WeightView weights() override {
     return translated(options_, [&] { return engine_->weights(); });
   }
-  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override {
-    return make_guarded_scorer([&] { return engine_->make_scorer(end_of_sentence); }, options_);
+  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence, const LogitScales& scales) override {
+    return make_guarded_scorer([&] { return engine_->make_scorer(end_of_sentence, scales); }, options_);
   }
   void append_state(std::vector<StateTensor>& tensors) override {
     translated(options_, [&] { engine_->append_state(tensors); });

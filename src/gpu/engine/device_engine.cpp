@@ -31,6 +31,21 @@ using dev::StepOutcome;
 constexpr int64_t kLookahead = 1;
 constexpr const char* kLossScale = "loss_scale";
 
+// Replaces the head's parameters by their products with the scales, as ScaledWeights has them.
+void scale_head(std::vector<at::Tensor>& weights, const ModelShape& shape, const HeadLayout& layout,
+                const LogitScales& scales) {
+  if (scales == LogitScales{}) return;
+  const std::vector<TensorSpec> specs = parameter_specs(shape);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (!specs[i].name.starts_with("head.")) continue;
+    const int64_t rows = weights[i].size(0);
+    const int64_t root_rows = specs[i].name.starts_with("head.word.") ? layout.shortlist() : rows;
+    weights[i] = weights[i].clone();
+    weights[i].narrow(0, 0, root_rows).mul_(scales.root);
+    weights[i].narrow(0, root_rows, rows - root_rows).mul_(scales.cluster);
+  }
+}
+
 at::ScalarType element_of(Precision precision) {
   switch (dev::element_type(precision)) {
     case dev::ElementType::bf16:
@@ -96,7 +111,7 @@ class DeviceEngine final : public TrainingEngine {
   WeightView weights() override {
     return average_.empty(updates_) ? parameters_.weights() : average_.weights(updates_);
   }
-  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence) override;
+  std::unique_ptr<TextScorer> make_scorer(int32_t end_of_sentence, const LogitScales& scales) override;
   void append_state(std::vector<StateTensor>& tensors) override;
   void restore(const Checkpoint& checkpoint) override;
 
@@ -183,13 +198,14 @@ StepResult DeviceEngine::finish_step() {
   return result;
 }
 
-std::unique_ptr<TextScorer> DeviceEngine::make_scorer(int32_t end_of_sentence) {
+std::unique_ptr<TextScorer> DeviceEngine::make_scorer(int32_t end_of_sentence, const LogitScales& scales) {
   std::vector<at::Tensor> weights;
   if (average_.empty(updates_)) {
     for (const DeviceParameter& each : parameters_.all()) weights.push_back(each.value);
   } else {
     weights = average_.means();
   }
+  scale_head(weights, shape_, layout_, scales);
   return std::make_unique<DeviceTextScorer>(shape_, layout_, std::move(weights), float_kernels_,
                                             end_of_sentence);
 }
