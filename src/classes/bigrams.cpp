@@ -9,31 +9,23 @@ namespace {
 // Successors that are collected in one pass over the text.
 constexpr int64_t kPassTokens = int64_t{1} << 25;
 
-// Calls body(item, the item that stands `distance` after it) for each token; the last ones go on at the
-// start.
+// Calls body(item, next item) for each pair.
 template <class Body>
-void for_each_pair(const SampledTokens& tokens, std::span<const int32_t> item_of, int64_t distance,
-                   Body&& body) {
-  const auto d = static_cast<size_t>(distance);
-  std::vector<int32_t> start;      // the first d items
-  std::vector<int32_t> latest(d);  // the item of token t at t mod d
-  size_t place = 0;
+void for_each_pair(const SampledTokens& tokens, std::span<const int32_t> item_of, Body&& body) {
+  int32_t first = -1;
+  int32_t before = -1;
   tokens.for_each_window([&](std::span<const int32_t> window) {
     for (const int32_t token : window) {
       const int32_t item = item_of[static_cast<size_t>(token)];
-      int32_t& before = latest[place++ % d];
-      if (start.size() < d) {
-        start.push_back(item);
+      if (before < 0) {
+        first = item;
       } else {
         body(before, item);
       }
       before = item;
     }
   });
-  const size_t wrapped = start.size();  // less than d in a text of fewer tokens
-  for (size_t i = 0; i < wrapped; ++i) {
-    body(place < d ? start[i] : latest[(place + i) % d], start[place < d ? (i + d) % wrapped : i]);
-  }
+  if (before >= 0) body(before, first);
 }
 
 std::vector<int64_t> count_items(const SampledTokens& tokens, std::span<const int32_t> item_of,
@@ -85,7 +77,7 @@ void SampledTokens::for_each_window(const std::function<void(std::span<const int
 }
 
 NeighbourLists count_successors(const SampledTokens& tokens, std::span<const int32_t> item_of, int64_t items,
-                                int64_t distance, ThreadPool& pool, const std::function<void()>& checkpoint) {
+                                ThreadPool& pool, const std::function<void()>& checkpoint) {
   const std::vector<int64_t> counts = count_items(tokens, item_of, items);
   std::vector<int64_t> offsets{0};
   std::vector<Neighbour> neighbours;
@@ -104,7 +96,7 @@ NeighbourLists count_successors(const SampledTokens& tokens, std::span<const int
     }
     checkpoint();
     successors.resize(static_cast<size_t>(place));
-    for_each_pair(tokens, item_of, distance, [&](int32_t item, int32_t next) {
+    for_each_pair(tokens, item_of, [&](int32_t item, int32_t next) {
       if (item < first || item >= last) return;
       successors[static_cast<size_t>(ends[static_cast<size_t>(item - first)]++)] = next;
     });

@@ -9,7 +9,7 @@
 
 namespace hsm {
 
-/// An item and how often it stands near another.
+/// An item and how often it stands beside another.
 struct Neighbour {
   int32_t item = 0;
   uint32_t count = 0;
@@ -57,10 +57,10 @@ class SampledTokens {
   int64_t size_ = 0;
 };
 
-/// Counts which item stands `distance` ≥ 1 tokens after which. Item item_of[id] stands for token id. The last
-/// token is taken to be followed by the first, so that an item has as many neighbours on either side as it
-/// has tokens. `checkpoint` is called now and then and may throw.
+/// Counts which item follows which. Item item_of[id] stands for token id. The last token is taken to be
+/// followed by the first, so that an item has as many neighbours on either side as it has tokens.
+/// `checkpoint` is called now and then and may throw.
 NeighbourLists count_successors(const SampledTokens& tokens, std::span<const int32_t> item_of, int64_t items,
-                                int64_t distance, ThreadPool& pool, const std::function<void()>& checkpoint);
+                                ThreadPool& pool, const std::function<void()>& checkpoint);
 
 }  // namespace hsm

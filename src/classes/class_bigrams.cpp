@@ -26,7 +26,7 @@ void ClassBigrams::add_pairs(int64_t from, int64_t to, uint32_t count) {
   const auto t = static_cast<size_t>(to);
   if (t < clusters_) into_[f * clusters_ + t] += count;
   if (f < clusters_) from_[t * clusters_ + f] += count;
-  if (f >= clusters_ && t >= clusters_) fixed_ += f_(count);
+  if (f >= clusters_ && t >= clusters_) fixed_ += of_pair_(count);
 }
 
 void ClassBigrams::add_tokens(int64_t group, uint32_t count) {
@@ -34,7 +34,7 @@ void ClassBigrams::add_tokens(int64_t group, uint32_t count) {
   if (g < clusters_) {
     totals_[g] += count;
   } else {
-    fixed_ -= 2 * f_(count);
+    fixed_ -= 2 * of_total_(count);
   }
 }
 
@@ -56,9 +56,9 @@ void ClassBigrams::change(int64_t cluster, const WordContext& word, int sign) {
 
 double ClassBigrams::likelihood() const {
   double sum = fixed_;
-  for (const uint32_t n : into_) sum += f_(n);
-  for (size_t i = clusters_ * clusters_; i < from_.size(); ++i) sum += f_(from_[i]);
-  for (const uint32_t n : totals_) sum -= 2 * f_(n);
+  for (const uint32_t n : into_) sum += of_pair_(n);
+  for (size_t i = clusters_ * clusters_; i < from_.size(); ++i) sum += of_pair_(from_[i]);
+  for (const uint32_t n : totals_) sum -= 2 * of_total_(n);
   return sum;
 }
 
@@ -72,26 +72,26 @@ double ClassBigrams::leaving(const WordContext& word, int64_t from, Sides at_fro
     if (entry.group != from) sum += fall(pairs(from, entry.group), entry.count);
   }
   sum += fall(pairs(from, from), at_from.before + at_from.after + word.self);
-  return sum - 2 * fall(total(from), word.total);
+  return sum + 2 * of_total_.rise(total(from) - word.total, word.total);
 }
 
 // What the pairs of `to` gain with the word. `rises` counts each neighbour's group for itself; for `to`
 // itself, they come together in one pair.
 double ClassBigrams::joined(const WordContext& word, int64_t to, Sides at_to, double rises) const {
   const uint32_t inner = pairs(to, to);
-  rises -= f_.rise(inner, at_to.before) + f_.rise(inner, at_to.after);
-  rises += f_.rise(inner, at_to.before + at_to.after + word.self);
-  return rises - 2 * f_.rise(total(to), word.total);
+  rises -= of_pair_.rise(inner, at_to.before) + of_pair_.rise(inner, at_to.after);
+  rises += of_pair_.rise(inner, at_to.before + at_to.after + word.self);
+  return rises - 2 * of_total_.rise(total(to), word.total);
 }
 
 // Corrects the sum of leaving() and joined() for pairs of `from` and `to`, which lose and gain at once.
 double ClassBigrams::moved(int64_t from, Sides at_from, int64_t to, Sides at_to) const {
   const uint32_t forth = pairs(from, to);
   const uint32_t back = pairs(to, from);
-  const double apart = f_.rise(forth, at_from.before) + fall(forth, at_to.after) +
-                       f_.rise(back, at_from.after) + fall(back, at_to.before);
-  const double together = f_(forth - at_to.after + at_from.before) - f_(forth) +
-                          f_(back - at_to.before + at_from.after) - f_(back);
+  const double apart = of_pair_.rise(forth, at_from.before) + fall(forth, at_to.after) +
+                       of_pair_.rise(back, at_from.after) + fall(back, at_to.before);
+  const double together = of_pair_(forth - at_to.after + at_from.before) - of_pair_(forth) +
+                          of_pair_(back - at_to.before + at_from.after) - of_pair_(back);
   return together - apart;
 }
 
@@ -102,7 +102,7 @@ void ClassBigrams::gains(const WordContext& word, int64_t from, Scratch& scratch
                             std::vector<uint32_t>& by_cluster) {
     for (const GroupCount& entry : side) {
       const auto g = static_cast<size_t>(entry.group);
-      f_.add_rises(table.data() + g * clusters_, entry.count, gain.data(), clusters_);
+      of_pair_.add_rises(table.data() + g * clusters_, entry.count, gain.data(), clusters_);
       if (g < clusters_) by_cluster[g] = entry.count;
     }
   };
@@ -133,8 +133,8 @@ void ClassBigrams::gains(const WordContext& word, int64_t from, Scratch& scratch
 double ClassBigrams::gain(const WordContext& word, int64_t from, int64_t to) const {
   if (from == to) return 0;
   double rises = 0;
-  for (const GroupCount& entry : word.before) rises += f_.rise(pairs(entry.group, to), entry.count);
-  for (const GroupCount& entry : word.after) rises += f_.rise(pairs(to, entry.group), entry.count);
+  for (const GroupCount& entry : word.before) rises += of_pair_.rise(pairs(entry.group, to), entry.count);
+  for (const GroupCount& entry : word.after) rises += of_pair_.rise(pairs(to, entry.group), entry.count);
   const Sides at_to{count_of(word.before, to), count_of(word.after, to)};
   const double sum = joined(word, to, at_to, rises);
   if (from == kNowhere) return sum;

@@ -21,11 +21,17 @@ struct WordContext {
   uint32_t total = 0;  ///< how often it is there
 };
 
+/// What counts of pairs are less in logarithms of probabilities. A word that joins a cluster brings its own
+/// pairs along, and pairs that were seen once speak for little in text to come; as if they had been left out
+/// when they were predicted, they count 0.1 for 1 (leaving one out: Kneser and Ney, "Improved clustering
+/// techniques for class-based statistical language modelling", Eurospeech 1993).
+inline constexpr double kPairDiscount = 0.9;
+
 /// Counts of pairs of groups. Groups [0, clusters) are clusters, whose words move; those from there to
 /// `groups` are fixed. Its likelihood is that of a class bigram model, up to what no move changes:
-///   L = Σ f(N(g, g')) − 2 Σ f(N(g)),   f(n) = n ln n
+///   L = Σ N(g, g') ln(N(g, g') − kPairDiscount) − 2 Σ N(g) ln N(g)
 /// (Martin, Liermann and Ney, "Algorithms for bigram and trigram word clustering", Speech Communication 24,
-/// 1998). All sums of counts must fit into 32 bits.
+/// 1998; there without discount). All sums of counts must fit into 32 bits.
 class ClassBigrams {
  public:
   ClassBigrams(int64_t clusters, int64_t groups);
@@ -72,12 +78,13 @@ class ClassBigrams {
   };
 
   void change(int64_t cluster, const WordContext& word, int sign);
-  [[nodiscard]] double fall(uint32_t n, uint32_t less) const { return f_(n - less) - f_(n); }
+  [[nodiscard]] double fall(uint32_t n, uint32_t less) const { return of_pair_(n - less) - of_pair_(n); }
   [[nodiscard]] double leaving(const WordContext& word, int64_t from, Sides at_from) const;
   [[nodiscard]] double joined(const WordContext& word, int64_t to, Sides at_to, double rises) const;
   [[nodiscard]] double moved(int64_t from, Sides at_from, int64_t to, Sides at_to) const;
 
-  NLogN f_;
+  NLogN of_pair_{kPairDiscount};  // of pairs
+  NLogN of_total_;
   size_t clusters_;
   size_t groups_;
   std::vector<uint32_t> into_;    // [group][cluster]: the group, then the cluster

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "classes/bigrams.h"
+#include "classes/class_bigrams.h"
 #include "classes/n_log_n.h"
 
 namespace hsm {
@@ -28,16 +29,17 @@ double class_bigram_likelihood(const TokenFile& tokens, const Vocabulary& vocabu
   for (int32_t& group : group_of) {
     if (group == kShortlist) group = groups++;
   }
-  const NeighbourLists successors = count_successors(sample, group_of, groups, 1, pool, [] {});
-  const NLogN f;
+  const NeighbourLists successors = count_successors(sample, group_of, groups, pool, [] {});
+  const NLogN of_pair(kPairDiscount);
+  const NLogN of_total;
   double sum = words_likelihood(vocabulary, sample.size());
   for (int32_t group = 0; group < groups; ++group) {
     uint32_t count = 0;
     for (const Neighbour& next : successors.of(group)) {
-      sum += f(next.count);
+      sum += of_pair(next.count);
       count += next.count;
     }
-    sum -= 2 * f(count);
+    sum -= 2 * of_total(count);
   }
   return sum / static_cast<double>(sample.size());
 }

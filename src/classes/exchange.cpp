@@ -1,7 +1,6 @@
 #include "classes/exchange.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,28 +28,18 @@ constexpr double kLeastGain = 2e-4;
 // A move must gain more than rounding could.
 constexpr double kLeastMove = 1e-6;
 
-/// Pairs of words so many tokens apart, and what their likelihood weighs.
-struct Distance {
-  int64_t tokens;
-  double weight;
-};
-constexpr std::array kDistances{Distance{1, 1.0}, Distance{2, 0.5}};
-
-using Bigrams = std::vector<ClassBigrams>;  // of each distance
-
 /// The words that move, their counts, and the clusters where they are.
 class Exchange {
  public:
-  /// `checkpoint` is called now and then and may throw.
-  Exchange(const SampledTokens& tokens, const WordParts& parts, Bigrams& bigrams, ClusterSizes& sizes,
-           ThreadPool& pool, const std::function<void()>& checkpoint)
-      : parts_(parts), bigrams_(bigrams), sizes_(sizes), pool_(pool) {
-    for (const Distance& distance : kDistances) {
-      successors_.push_back(
-          count_successors(tokens, parts.item_of, parts.items(), distance.tokens, pool, checkpoint));
-      predecessors_.push_back(successors_.back().transposed(parts.moving));
-    }
-    for (int worker = 0; worker < pool.threads(); ++worker) workers_.emplace_back(bigrams.front());
+  Exchange(const WordParts& parts, const NeighbourLists& successors, ClassBigrams& bigrams,
+           ClusterSizes& sizes, ThreadPool& pool)
+      : parts_(parts),
+        successors_(successors),
+        predecessors_(successors.transposed(parts.moving)),
+        bigrams_(bigrams),
+        sizes_(sizes),
+        pool_(pool) {
+    for (int worker = 0; worker < pool.threads(); ++worker) workers_.emplace_back(bigrams);
   }
 
   /// Counts all pairs, with the words in clusters that end with these items.
@@ -64,19 +53,18 @@ class Exchange {
     }
     for (int32_t i = 0; i < parts_.items(); ++i) {
       const uint32_t tokens = tokens_of(i);
+      bigrams_.add_tokens(group_of(i), tokens);
       if (i < parts_.moving) sizes_.change(group_of(i), 1, tokens);
-      for (size_t d = 0; d < kDistances.size(); ++d) {
-        bigrams_[d].add_tokens(group_of(i), tokens);
-        for (const Neighbour& next : successors_[d].of(i)) {
-          bigrams_[d].add_pairs(group_of(i), group_of(next.item), next.count);
-        }
+      for (const Neighbour& next : successors_.of(i)) {
+        bigrams_.add_pairs(group_of(i), group_of(next.item), next.count);
       }
     }
   }
 
   struct Round {
     int64_t moves = 0;
-    double worth = 0;  // gained: likelihoods and fees
+    double likelihood = 0;  // gained
+    double worth = 0;       // likelihood and fees
   };
 
   /// Lets each word move once. progress(part) may throw.
@@ -104,24 +92,9 @@ class Exchange {
   [[nodiscard]] std::span<const int32_t> cluster_of() const { return cluster_of_; }
 
  private:
-  /// What a thread works with.
-  struct Worker {
-    explicit Worker(const ClassBigrams& bigrams)
-        : reader(bigrams.groups()),
-          scratch(bigrams.scratch()),
-          gain(static_cast<size_t>(bigrams.clusters())),
-          part(gain.size()) {}
-
-    ContextReader reader;
-    std::array<WordContext, kDistances.size()> contexts;
-    ClassBigrams::Scratch scratch;
-    std::vector<double> gain;  // by cluster
-    std::vector<double> part;  // of one distance
-  };
-
   [[nodiscard]] uint32_t tokens_of(int32_t item) const {
     uint32_t sum = 0;
-    for (const Neighbour& neighbour : successors_.front().of(item)) sum += neighbour.count;
+    for (const Neighbour& neighbour : successors_.of(item)) sum += neighbour.count;
     return sum;
   }
 
@@ -130,34 +103,22 @@ class Exchange {
                                 : static_cast<int32_t>(parts_.clusters + item - parts_.moving);
   }
 
-  void read_contexts(int32_t item, Worker& worker) const {
+  void read_context(int32_t item, MoveScratch& worker) const {
+    WordContext& context = worker.context;
     const auto group = [this](int32_t other) { return group_of(other); };
-    for (size_t d = 0; d < kDistances.size(); ++d) {
-      WordContext& context = worker.contexts[d];
-      worker.reader.read(predecessors_[d].of(item), item, group, context.before, context.self);
-      worker.reader.read(successors_[d].of(item), item, group, context.after, context.self);
-      context.total = tokens_of(item);
-    }
-  }
-
-  // worker.gain[c]: what the word gains in cluster c, fees not counted.
-  void find_gains(int32_t from, Worker& worker) const {
-    std::fill(worker.gain.begin(), worker.gain.end(), 0);
-    for (size_t d = 0; d < kDistances.size(); ++d) {
-      bigrams_[d].gains(worker.contexts[d], from, worker.scratch, worker.part);
-      for (size_t c = 0; c < worker.gain.size(); ++c) worker.gain[c] += kDistances[d].weight * worker.part[c];
-    }
+    worker.reader.read(predecessors_.of(item), item, group, context.before, context.self);
+    worker.reader.read(successors_.of(item), item, group, context.after, context.self);
+    context.total = tokens_of(item);
   }
 
   // The cluster that gains most, or the word's own.
-  int32_t best_cluster(int32_t item, Worker& worker) const {
+  int32_t best_cluster(int32_t item, MoveScratch& worker) const {
     const int32_t from = cluster_of_[static_cast<size_t>(item)];
     if (!sizes_.can_lose(from)) return from;
-    read_contexts(item, worker);
-    find_gains(from, worker);
-    const uint32_t tokens = worker.contexts.front().total;
-    sizes_.subtract_fees(tokens, worker.gain);
-    double most = kLeastMove - sizes_.refund(from, tokens);
+    read_context(item, worker);
+    bigrams_.gains(worker.context, from, worker.scratch, worker.gain);
+    sizes_.subtract_fees(worker.context.total, worker.gain);
+    double most = kLeastMove - sizes_.refund(from, worker.context.total);
     int32_t best = from;
     for (int32_t c = 0; c < parts_.clusters; ++c) {
       const double gain = worker.gain[static_cast<size_t>(c)];
@@ -173,33 +134,30 @@ class Exchange {
   void move(int32_t item, int32_t to, Round& round) {
     int32_t& from = cluster_of_[static_cast<size_t>(item)];
     if (to == from || !sizes_.can_lose(from) || !sizes_.has_room(to)) return;
-    Worker& worker = workers_.front();
-    read_contexts(item, worker);
-    const uint32_t tokens = worker.contexts.front().total;
-    double worth = sizes_.refund(from, tokens) - sizes_.entry_fee(to, tokens);
-    for (size_t d = 0; d < kDistances.size(); ++d) {
-      worth += kDistances[d].weight * bigrams_[d].gain(worker.contexts[d], from, to);
-    }
+    MoveScratch& worker = workers_.front();
+    read_context(item, worker);
+    const WordContext& context = worker.context;
+    const double gain = bigrams_.gain(context, from, to);
+    const double worth = gain + sizes_.refund(from, context.total) - sizes_.entry_fee(to, context.total);
     if (worth <= kLeastMove) return;
-    for (size_t d = 0; d < kDistances.size(); ++d) {
-      bigrams_[d].remove(from, worker.contexts[d]);
-      bigrams_[d].add(to, worker.contexts[d]);
-    }
-    sizes_.change(from, -1, -int64_t{tokens});
-    sizes_.change(to, 1, tokens);
+    bigrams_.remove(from, context);
+    bigrams_.add(to, context);
+    sizes_.change(from, -1, -int64_t{context.total});
+    sizes_.change(to, 1, context.total);
     from = to;
     ++round.moves;
+    round.likelihood += gain;
     round.worth += worth;
   }
 
   const WordParts& parts_;
-  std::vector<NeighbourLists> successors_;    // of each distance
-  std::vector<NeighbourLists> predecessors_;  // the same, of the words that move
-  Bigrams& bigrams_;
+  const NeighbourLists& successors_;
+  NeighbourLists predecessors_;
+  ClassBigrams& bigrams_;
   ClusterSizes& sizes_;
   ThreadPool& pool_;
   std::vector<int32_t> cluster_of_;
-  std::vector<Worker> workers_;
+  std::vector<MoveScratch> workers_;
 };
 
 void check_sizes(const RankedWords& words, int64_t first, const Vocabulary& vocabulary,
@@ -258,20 +216,24 @@ WordClasses exchange_classes(const TokenFile& tokens, const Vocabulary& vocabula
   check_sizes(words, first, vocabulary, options);
   const WordParts parts = part_words(vocabulary, words, first, options.clusters, options.exchanged);
   const SampledTokens sample(tokens);
-  Bigrams bigrams(kDistances.size(), ClassBigrams(parts.clusters, parts.groups()));
+  ClassBigrams bigrams(parts.clusters, parts.groups());
   ClusterSizes sizes(parts.clusters, options.limits, sample.size());
   std::vector<int32_t> group_of(static_cast<size_t>(vocabulary.size()), -1);
+  int64_t rounds = 0;
   {
-    Exchange exchange(sample, parts, bigrams, sizes, pool, [&] { report({}); });
+    const NeighbourLists successors =
+        count_successors(sample, parts.item_of, parts.items(), pool, [&] { report({}); });
+    Exchange exchange(parts, successors, bigrams, sizes, pool);
     exchange.start(starting_bins(words, first, parts, options));
     const auto all = static_cast<double>(std::max<int64_t>(1, sample.size()));
-    const double words_part = words_likelihood(vocabulary, sample.size());
-    for (int64_t number = 1; number <= options.rounds; ++number) {
+    double likelihood = bigrams.likelihood() + words_likelihood(vocabulary, sample.size());
+    while (rounds < options.rounds) {
+      ++rounds;
       const Exchange::Round round = exchange.run_round([&](double part) {
-        report({ExchangeStage::exchanging, number, part});
+        report({ExchangeStage::exchanging, rounds, part});
       });
-      const double likelihood = bigrams.front().likelihood() + words_part;
-      report({ExchangeStage::exchanging, number, 1, true, likelihood / all, round.moves});
+      likelihood += round.likelihood;
+      report({ExchangeStage::exchanging, rounds, 1, true, likelihood / all, round.moves});
       if (round.worth < kLeastGain * all) break;
     }
     for (size_t item = 0; item < parts.moving_ids.size(); ++item) {
@@ -280,9 +242,8 @@ WordClasses exchange_classes(const TokenFile& tokens, const Vocabulary& vocabula
   }
   if (!parts.rare_ids.empty()) {
     add_fixed_groups(parts, group_of);
-    bigrams.erase(bigrams.begin() + 1, bigrams.end());  // rare words look at their neighbours alone
-    place_rare_words(tokens, vocabulary, parts.rare_ids, group_of, bigrams.front(), sizes, sample.size(),
-                     pool, [&](double part) {
+    place_rare_words(tokens, vocabulary, parts.rare_ids, group_of, bigrams, sizes, sample.size(), pool,
+                     [&](double part) {
                        report({ExchangeStage::placing, 0, part});
                      });
   }

@@ -35,15 +35,8 @@ double portable_log(double x) {
   return exponent * kLn2 + 2 * z * sum;
 }
 
-std::span<const double> NLogN::table() {
-  static const std::vector<double> kValues = [] {
-    std::vector<double> values(kTabled);
-    for (size_t n = 1; n < kTabled; ++n) {
-      values[n] = static_cast<double>(n) * portable_log(static_cast<double>(n));
-    }
-    return values;
-  }();
-  return kValues;
+NLogN::NLogN(double discount) : discount_(discount), table_(kTabled) {
+  for (uint32_t n = 1; n < kTabled; ++n) table_[n] = value(n);
 }
 
 void NLogN::add_rises(const uint32_t* counts, uint32_t more, double* gain, size_t size) const {

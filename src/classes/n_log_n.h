@@ -1,22 +1,21 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <vector>
 
 namespace hsm {
 
-/// The natural logarithm of x ≥ 1 within 2 units in the last place, by sums and products alone, so that it
-/// has the same bits on every machine.
+/// The natural logarithm of a normal x > 0 within 2 units in the last place (near 1: of 1), by sums and
+/// products alone, so that it has the same bits on every machine.
 double portable_log(double x);
 
-/// f(n) = n · ln n for counts, f(0) = 0. Small counts come from a table.
+/// f(n) = n · ln(n − discount) for counts, f(0) = 0. Small counts come from a table.
 class NLogN {
  public:
-  NLogN() : table_(table()) {}
+  /// 0 ≤ discount < 1.
+  explicit NLogN(double discount = 0);
 
-  [[nodiscard]] double operator()(uint32_t n) const {
-    return n < table_.size() ? table_[n] : static_cast<double>(n) * portable_log(static_cast<double>(n));
-  }
+  [[nodiscard]] double operator()(uint32_t n) const { return n < table_.size() ? table_[n] : value(n); }
   /// f(n + more) − f(n).
   [[nodiscard]] double rise(uint32_t n, uint32_t more) const { return (*this)(n + more) - (*this)(n); }
   /// gain[i] += f(counts[i] + more) − f(counts[i]) for `size` counts.
@@ -25,9 +24,12 @@ class NLogN {
  private:
   static constexpr size_t kTabled = size_t{1} << 16;  // doubles: half of a usual second-level cache
 
-  static std::span<const double> table();
+  [[nodiscard]] double value(uint32_t n) const {
+    return static_cast<double>(n) * portable_log(static_cast<double>(n) - discount_);
+  }
 
-  std::span<const double> table_;
+  double discount_;
+  std::vector<double> table_;
 };
 
 }  // namespace hsm

@@ -29,9 +29,9 @@ class ExchangeTest : public ClassTextTest {
     return exchange_classes(corpus.tokens, corpus.vocabulary, options, pool, kQuiet);
   }
 
-  // Mean log-likelihood of a token under the class bigram model whose context is the word `distance` tokens
-  // before, from the sequence of tokens.
-  static double likelihood(const ClassCorpus& corpus, const WordClasses& classes, size_t distance = 1) {
+  // Mean log-likelihood of a token under the class bigram model, from the sequence of tokens. A pair counts
+  // as if it had been seen 0.9 times less.
+  static double likelihood(const ClassCorpus& corpus, const WordClasses& classes) {
     const std::vector<int32_t> ids = corpus.ids();
     std::map<int32_t, double> words;
     std::map<int32_t, double> groups;
@@ -40,24 +40,20 @@ class ExchangeTest : public ClassTextTest {
       const int32_t cluster = classes.cluster_of[static_cast<size_t>(id)];
       return cluster == kShortlist ? -1 - id : cluster;
     };
-    const auto after = [&](size_t i) { return ids[(i + distance) % ids.size()]; };
     for (size_t i = 0; i < ids.size(); ++i) {
+      const int32_t next = ids[(i + 1) % ids.size()];
       ++words[ids[i]];
       ++groups[group(ids[i])];
-      ++pairs[{group(ids[i]), group(after(i))}];
+      ++pairs[{group(ids[i]), group(next)}];
     }
     // Σ over tokens of log P(group | group before) + log P(word | group).
     double sum = 0;
     for (size_t i = 0; i < ids.size(); ++i) {
-      sum += std::log(pairs[{group(ids[i]), group(after(i))}] / groups[group(ids[i])]);
-      sum += std::log(words[after(i)] / groups[group(after(i))]);
+      const int32_t next = ids[(i + 1) % ids.size()];
+      sum += std::log((pairs[{group(ids[i]), group(next)}] - 0.9) / groups[group(ids[i])]);
+      sum += std::log(words[next] / groups[group(next)]);
     }
     return sum / static_cast<double>(ids.size());
-  }
-
-  // What exchange maximises.
-  static double objective(const ClassCorpus& corpus, const WordClasses& classes) {
-    return likelihood(corpus, classes, 1) + 0.5 * likelihood(corpus, classes, 2);
   }
 
   static std::vector<int64_t> sizes_of(const WordClasses& classes) {
@@ -86,7 +82,7 @@ TEST_F(ExchangeTest, NoWordCouldMoveAndGain) {
   for (const int64_t shortlist : {0, 4}) {
     const ClassCorpus corpus = corpus_of(chain_text(8, 3'000, 30, 3, 0.4));
     const WordClasses classes = classes_of(corpus, {.shortlist = shortlist, .clusters = 4, .rounds = 100});
-    const double reached = objective(corpus, classes);
+    const double reached = likelihood(corpus, classes);
     const std::vector<int64_t> sizes = sizes_of(classes);
     WordClasses other = classes;
     for (size_t id = 0; id < other.cluster_of.size(); ++id) {
@@ -98,13 +94,13 @@ TEST_F(ExchangeTest, NoWordCouldMoveAndGain) {
       for (int32_t cluster = 0; cluster < classes.clusters; ++cluster) {
         other.cluster_of[id] = cluster;
         // What a last round may leave undone is bounded: all moves of a round together gain less than that.
-        EXPECT_LE(objective(corpus, other), reached + 2e-4)
+        EXPECT_LE(likelihood(corpus, other), reached + 2e-4)
             << corpus.vocabulary.word(static_cast<int32_t>(id));
       }
       other.cluster_of[id] = own;
     }
     const double bins =
-        objective(corpus, frequency_classes(corpus.vocabulary, BinWeight::square_root, shortlist, 4));
+        likelihood(corpus, frequency_classes(corpus.vocabulary, BinWeight::square_root, shortlist, 4));
     EXPECT_GT(reached, bins + 0.1);
   }
 }
@@ -124,9 +120,9 @@ TEST_F(ExchangeTest, IsAsGoodAsTheBestPartitionOfAFewWords) {
     for (size_t i = 0; i < ids.size(); ++i) {
       some.cluster_of[static_cast<size_t>(ids[i])] = static_cast<int32_t>((mask >> i) & 1);
     }
-    best = std::max(best, objective(corpus, some));
+    best = std::max(best, likelihood(corpus, some));
   }
-  EXPECT_NEAR(objective(corpus, classes_of(corpus, {.clusters = 2})), best, 1e-9);
+  EXPECT_NEAR(likelihood(corpus, classes_of(corpus, {.clusters = 2})), best, 1e-9);
 }
 
 TEST_F(ExchangeTest, TheReportedLikelihoodIsThatOfTheClasses) {
@@ -139,6 +135,7 @@ TEST_F(ExchangeTest, TheReportedLikelihoodIsThatOfTheClasses) {
                        [&](const ExchangeProgress& progress) {
                          if (!progress.round_done) return;
                          EXPECT_EQ(progress.round, ++rounds);
+                         EXPECT_GE(progress.log_likelihood, rounds == 1 ? -100 : reported);
                          reported = progress.log_likelihood;
                        });
   EXPECT_THAT(rounds, Gt(1));
@@ -185,26 +182,29 @@ TEST_F(ExchangeTest, APriceOnTimeMakesStepsCheaper) {
     options.limits = {0, price, step};
     return expected_step_cost(step, corpus.vocabulary, classes_of(corpus, options));
   };
-  EXPECT_LT(cost(1e-5), cost(0));
-  EXPECT_LT(cost(1e-3), cost(1e-5));
+  EXPECT_LT(cost(1e-4), cost(0));
+  EXPECT_LT(cost(1e-3), cost(1e-4));
 }
 
 TEST_F(ExchangeTest, RareWordsFollowTheirNeighbours) {
   const ClassCorpus corpus = corpus_of(chain_text(3, 40'000, 1'000, 5, 0.05));
-  const WordClasses classes = classes_of(corpus, {.clusters = 10, .exchanged = 60});
-  const auto is_word = [&](int32_t id) { return corpus.vocabulary.word(id)[0] == 'w'; };
+  const WordClasses classes = classes_of(corpus, {.clusters = 5, .exchanged = 60});
+  // Clusters by the kind of their frequent words.
+  std::map<int64_t, std::map<int32_t, int>> votes;
   const auto kind_of = [&](int32_t id) { return std::stoll(corpus.vocabulary.word(id).substr(1)) % 5; };
-  const auto cluster_of = [&](int32_t id) { return classes.cluster_of[static_cast<size_t>(id)]; };
-  std::map<int32_t, int64_t> kind_of_cluster;  // that of its most frequent word
-  for (int32_t id = 0; id < 60; ++id) {
-    if (is_word(id)) kind_of_cluster.try_emplace(cluster_of(id), kind_of(id));
+  for (int32_t id = 0; id < 40; ++id) {
+    if (corpus.vocabulary.word(id)[0] == 'w')
+      ++votes[kind_of(id)][classes.cluster_of[static_cast<size_t>(id)]];
   }
   int placed = 0;
   int right = 0;
   for (int32_t id = 100; id < corpus.vocabulary.size(); ++id) {
-    if (!is_word(id)) continue;
+    if (corpus.vocabulary.word(id)[0] != 'w') continue;
+    const auto& vote = votes[kind_of(id)];
+    const auto best = std::max_element(vote.begin(), vote.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
     ++placed;
-    right += kind_of_cluster.at(cluster_of(id)) == kind_of(id) ? 1 : 0;
+    right += best->first == classes.cluster_of[static_cast<size_t>(id)] ? 1 : 0;
   }
   EXPECT_GT(placed, 500);
   EXPECT_GT(right, placed * 9 / 10);
