@@ -34,7 +34,7 @@ class CorpusScorer {
       read_window();
       score_as_stream(state);
     }
-    return sum_.corpus();
+    return sums();
   }
 
   CorpusScore sentences() {
@@ -48,10 +48,16 @@ class CorpusScorer {
         take();
       }
     }
-    return sum_.corpus();
+    return sums();
   }
 
  private:
+  [[nodiscard]] CorpusScore sums() const {
+    CorpusScore sums = sum_.corpus();
+    if (sum_.sentence().sentences == 0) sums += sum_.sentence();  // what the limit left of a sentence
+    return sums;
+  }
+
   [[nodiscard]] bool at_end() const { return first_ >= size_; }
 
   void read_window() {

@@ -55,7 +55,7 @@ class ScoreSum {
 enum class Context { stream, sentence };
 
 /// Perplexity of a whole token file in bounded memory: `stream` carries the state from zero through all of
-/// it, `sentence` starts each line from zero. With `most`, of the whole sentences in its first words alone.
+/// it, `sentence` starts each line from zero. With `most`, of its first words alone.
 CorpusScore score_corpus(TextScorer& scorer, const Vocabulary& vocabulary, const TokenFile& tokens,
                          Context context, int64_t most = std::numeric_limits<int64_t>::max());
 /// The same on the CPU: the same bits for any number of threads.

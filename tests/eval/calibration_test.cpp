@@ -106,6 +106,17 @@ TEST_F(CalibrationTest, TextDrawnFromTheModelFindsItRightAsItIsAndUndoesScales) 
   EXPECT_NEAR(undone.cluster * 0.8, as_it_is.cluster, 0.02);
 }
 
+TEST_F(CalibrationTest, ReadsTheFirstWordsOfALineThatNeverEnds) {
+  const SmallModel small({"tiny", Cell::rnn_tanh, {3}, 3, false, 2, {4, 5}});
+  for (const Context context : {Context::stream, Context::sentence}) {
+    const std::vector<int32_t> text = small.random_text({40'000}, 9);
+    const LogitScales found = found_scales(small, write_tokens(text), context);
+    const std::vector<int32_t> first(text.begin(), text.begin() + 32'768);
+    EXPECT_EQ(found, found_scales(small, write_tokens(first), context));
+    EXPECT_NE(found, LogitScales{});
+  }
+}
+
 TEST_F(CalibrationTest, AModelWithoutClustersOfSeveralWordsKeepsTheirScale) {
   const SmallModel small({"flat", Cell::gru, {7}, 5, false, 9, {1}});
   const TokenFile tokens = write_tokens(small.random_text({12, 30, 25}, 5));
