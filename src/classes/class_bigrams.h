@@ -83,7 +83,7 @@ class ClassBigrams {
   [[nodiscard]] double joined(const WordContext& word, int64_t to, Sides at_to, double rises) const;
   [[nodiscard]] double moved(int64_t from, Sides at_from, int64_t to, Sides at_to) const;
 
-  NLogN of_pair_{kPairDiscount};  // of pairs
+  NLogN of_pair_{kPairDiscount};
   NLogN of_total_;
   size_t clusters_;
   size_t groups_;

@@ -16,7 +16,6 @@ class ScaleSearch {
 
   /// Where the least of the values was found, the first of equal ones. After the first add().
   [[nodiscard]] double best() const { return best_; }
-  [[nodiscard]] double least() const { return least_; }
 
  private:
   std::map<double, double> values_;  // by the logarithm of the scale

@@ -45,7 +45,6 @@ TEST(ScaleSearch, FindsTheLeastValueInFewSteps) {
     EXPECT_LE(run(search, function), 16) << surest;
     const double best = least_on_a_grid(function);
     EXPECT_NEAR(search.best(), best, 0.03 * best) << surest;
-    EXPECT_EQ(search.least(), function(search.best()));
   }
   for (const double minimum : {0.3, 0.79, 0.81, 0.9, 0.999, 1.0, 1.1, 1.25, 3.0}) {
     const auto function = [&](double scale) { return scale / minimum - std::log(scale); };
@@ -61,7 +60,6 @@ TEST(ScaleSearch, StartsAtOneAndStaysThereWhereNothingDependsOnTheScale) {
   EXPECT_FALSE(search.settled());
   EXPECT_LE(run(search, [](double) { return 7.0; }), 4);
   EXPECT_EQ(search.best(), 1);
-  EXPECT_EQ(search.least(), 7);
 }
 
 TEST(ScaleSearch, AsksForTheBestAgainOnceItIsSettled) {
@@ -82,8 +80,8 @@ TEST(ScaleSearch, NeverEndsAboveTheValueAtOne) {
   double last = 1e9;
   for (int i = 0; i < 12; ++i) {
     search.add(search.next(), std::sqrt(search.next()));
-    EXPECT_LT(search.least(), last);
-    last = search.least();
+    EXPECT_LT(std::sqrt(search.best()), last);
+    last = std::sqrt(search.best());
   }
   EXPECT_LT(search.best(), 0.2);
 }
