@@ -83,10 +83,11 @@ TEST_F(CalibrationTest, NoOtherScalesMakeTheTextMoreProbable) {
   for (const Context context : {Context::stream, Context::sentence}) {
     const LogitScales found = found_scales(small, tokens, context);
     const double least = perplexity(small, found, tokens, context);
-    for (double root = 0.05; root < 3; root *= 1.1) {
-      for (double cluster = 0.05; cluster < 3; cluster *= 1.1) {
-        EXPECT_GE(perplexity(small, {root, cluster}, tokens, context), least * (1 - 1e-3))
-            << root << " " << cluster;
+    for (int root = -30; root < 12; ++root) {
+      for (int cluster = -30; cluster < 12; ++cluster) {
+        const LogitScales scales{std::pow(1.1, root), std::pow(1.1, cluster)};
+        EXPECT_GE(perplexity(small, scales, tokens, context), least * (1 - 1e-3))
+            << scales.root << " " << scales.cluster;
       }
     }
     EXPECT_LT(least, perplexity(small, {}, tokens, context));

@@ -32,7 +32,8 @@ double loss(double scale, double surest) {
 
 double least_on_a_grid(const std::function<double(double)>& function) {
   double best = 0;
-  for (double scale = 0.05; scale < 8; scale *= 1.0002) {
+  for (int step = -15'000; step < 10'000; ++step) {
+    const double scale = std::pow(1.0002, step);
     if (best == 0 || function(scale) < function(best)) best = scale;
   }
   return best;
