@@ -16,12 +16,14 @@ FOLLOWED = {
     "train.optimizer": {"name", "learning_rate"},
     "train.schedule": {"name", "after", "factor"},
 }
-PASSED_OVER = {"$schema", "classes", "output", "runtime"}
+PASSED_OVER = {"$schema", "classes", "output", "runtime", "train.calibrate"}
 
 
 def check_followed(path, place, settings):
     for key, value in settings.items():
         name = f"{place}.{key}"
+        if name in PASSED_OVER:
+            continue
         if key not in FOLLOWED.get(place, ()):
             sys.exit(f"{path}: {name} cannot be followed here")
         if isinstance(value, dict):

@@ -6,7 +6,8 @@
 
 reads the same configuration (LSTM layers, sizes, dropout, plain SGD, windows, clipping, epoch decay) and prints,
 after each epoch, training speed and the perplexities of validation and test text: one stream, state carried along,
-every token but those outside the vocabulary (hsm score's "without OOVs"). A setting that it cannot follow is refused.
+every token but those outside the vocabulary (hsm score's "without OOVs"). A setting that it cannot follow is refused,
+but that train.calibrate is passed over: these are the logits as trained.
 """
 
 import argparse
