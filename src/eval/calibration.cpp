@@ -5,7 +5,7 @@
 namespace hsm {
 namespace {
 
-constexpr int64_t kWords = int64_t{1} << 15;
+constexpr int64_t kWords = int64_t{1} << 14;
 constexpr int kMostPasses = 20;
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace hsm {
 /// Makes a scorer of a model whose logits have these scales.
 using ScaledScorer = std::function<std::unique_ptr<TextScorer>(const LogitScales&)>;
 
-/// The scales, within about 1 %, that make the first 32,768 words of `tokens` most probable. A model that was
+/// The scales, within about 1 %, that make the first 16,384 words of `tokens` most probable. A model that was
 /// trained for long on little text is surer than it is right; scales found on text that it has not seen mend
 /// that (Guo, Pleiss, Sun and Weinberger, "On calibration of modern neural networks", ICML 2017). Scores
 /// those words about five times.
