@@ -13,18 +13,11 @@ class ContextReader {
  public:
   explicit ContextReader(int64_t groups) : counts_(static_cast<size_t>(groups)) {}
 
-  /// Fills `groups`. group_of(item) says where a neighbour counts, nowhere when it is negative. Where the
-  /// word neighbours itself it counts in `self` only.
+  /// Fills `groups`. group_of(item) says where a neighbour counts, nowhere when it is negative.
   template <class GroupOf>
-  void read(std::span<const Neighbour> neighbours, int32_t word, GroupOf&& group_of,
-            std::vector<GroupCount>& groups, uint32_t& self) {
+  void read(std::span<const Neighbour> neighbours, GroupOf&& group_of, std::vector<GroupCount>& groups) {
     groups.clear();
-    self = 0;
     for (const Neighbour& neighbour : neighbours) {
-      if (neighbour.item == word) {
-        self += neighbour.count;
-        continue;
-      }
       const int32_t group = group_of(neighbour.item);
       if (group < 0) continue;
       uint32_t& count = counts_[static_cast<size_t>(group)];
@@ -44,11 +37,10 @@ class ContextReader {
 /// What a thread works with when it looks for the best cluster of one word after the other.
 struct MoveScratch {
   explicit MoveScratch(const ClassBigrams& bigrams)
-      : reader(bigrams.groups()), scratch(bigrams.scratch()), gain(static_cast<size_t>(bigrams.clusters())) {}
+      : reader(bigrams.groups()), gain(static_cast<size_t>(bigrams.clusters())) {}
 
   ContextReader reader;
   WordContext context;
-  ClassBigrams::Scratch scratch;
   std::vector<double> gain;  ///< by cluster
 };
 

@@ -42,33 +42,28 @@ class Exchange {
     for (int worker = 0; worker < pool.threads(); ++worker) workers_.emplace_back(bigrams);
   }
 
-  /// Counts all pairs, with the words in clusters that end with these items.
+  /// Begins with the words in clusters that end with these items.
   void start(std::span<const int64_t> ends) {
     cluster_of_.resize(static_cast<size_t>(parts_.moving));
     size_t item = 0;
     for (size_t cluster = 0; cluster < ends.size(); ++cluster) {
       for (; item < static_cast<size_t>(ends[cluster]); ++item) {
         cluster_of_[item] = static_cast<int32_t>(cluster);
+        sizes_.change(cluster_of_[item], 1, tokens_of(static_cast<int32_t>(item)));
       }
     }
-    for (int32_t i = 0; i < parts_.items(); ++i) {
-      const uint32_t tokens = tokens_of(i);
-      bigrams_.add_tokens(group_of(i), tokens);
-      if (i < parts_.moving) sizes_.change(group_of(i), 1, tokens);
-      for (const Neighbour& next : successors_.of(i)) {
-        bigrams_.add_pairs(group_of(i), group_of(next.item), next.count);
-      }
-    }
+    count_pairs();
   }
 
   struct Round {
     int64_t moves = 0;
-    double likelihood = 0;  // gained
-    double worth = 0;       // likelihood and fees
+    double gained = 0;  // of the likelihood
   };
 
-  /// Lets each word move once. progress(part) may throw.
+  /// Lets each word move once, among neighbours that stay. All that moved go back if they lost together.
+  /// progress(part) may throw.
   Round run_round(const std::function<void(double)>& progress) {
+    const double before = bigrams_.likelihood();
     Round round;
     std::vector<int32_t> best;
     for (int64_t first = 0; first < parts_.moving;) {
@@ -81,15 +76,25 @@ class Exchange {
             best_cluster(static_cast<int32_t>(first + i), workers_[static_cast<size_t>(worker)]);
       });
       for (int64_t i = 0; i < batch; ++i) {
-        move(static_cast<int32_t>(first + i), best[static_cast<size_t>(i)], round);
+        if (move(static_cast<int32_t>(first + i), best[static_cast<size_t>(i)])) ++round.moves;
       }
       first += batch;
     }
-    return round;
+    const std::vector<int32_t> start = neighbour_group_;
+    count_pairs();
+    round.gained = bigrams_.likelihood() - before;
+    if (round.gained >= 0) return round;
+    for (int32_t item = 0; item < parts_.moving; ++item) {
+      relocate(item, start[static_cast<size_t>(item)], tokens_of(item));
+    }
+    count_pairs();
+    return {};
   }
 
   /// By item.
   [[nodiscard]] std::span<const int32_t> cluster_of() const { return cluster_of_; }
+  /// Of the class bigram model, but for the part of the words.
+  [[nodiscard]] double likelihood() const { return bigrams_.likelihood() + fixed_part(); }
 
  private:
   [[nodiscard]] uint32_t tokens_of(int32_t item) const {
@@ -98,16 +103,39 @@ class Exchange {
     return sum;
   }
 
-  [[nodiscard]] int32_t group_of(int32_t item) const {
-    return item < parts_.moving ? cluster_of_[static_cast<size_t>(item)]
-                                : static_cast<int32_t>(parts_.clusters + item - parts_.moving);
+  // What fixed groups among themselves add to the likelihood.
+  [[nodiscard]] double fixed_part() const {
+    const NLogN of_pair(kPairDiscount);
+    const NLogN of_total;
+    double sum = 0;
+    for (auto item = static_cast<int32_t>(parts_.moving); item < parts_.items(); ++item) {
+      for (const Neighbour& next : successors_.of(item)) {
+        if (next.item >= parts_.moving) sum += of_pair(next.count);
+      }
+      sum -= 2 * of_total(tokens_of(item));
+    }
+    return sum;
+  }
+
+  // As neighbours, words stand where they stood when the round began.
+  void count_pairs() {
+    neighbour_group_ = cluster_of_;
+    bigrams_.clear();
+    MoveScratch& worker = workers_.front();
+    for (int32_t item = 0; item < parts_.moving; ++item) {
+      read_context(item, worker);
+      bigrams_.add(cluster_of_[static_cast<size_t>(item)], worker.context);
+    }
   }
 
   void read_context(int32_t item, MoveScratch& worker) const {
     WordContext& context = worker.context;
-    const auto group = [this](int32_t other) { return group_of(other); };
-    worker.reader.read(predecessors_.of(item), item, group, context.before, context.self);
-    worker.reader.read(successors_.of(item), item, group, context.after, context.self);
+    const auto group = [this](int32_t other) {
+      return other < parts_.moving ? neighbour_group_[static_cast<size_t>(other)]
+                                   : static_cast<int32_t>(parts_.clusters + other - parts_.moving);
+    };
+    worker.reader.read(predecessors_.of(item), group, context.before);
+    worker.reader.read(successors_.of(item), group, context.after);
     context.total = tokens_of(item);
   }
 
@@ -116,7 +144,7 @@ class Exchange {
     const int32_t from = cluster_of_[static_cast<size_t>(item)];
     if (!sizes_.can_lose(from)) return from;
     read_context(item, worker);
-    bigrams_.gains(worker.context, from, worker.scratch, worker.gain);
+    bigrams_.gains(worker.context, from, worker.gain);
     sizes_.subtract_fees(worker.context.total, worker.gain);
     double most = kLeastMove - sizes_.refund(from, worker.context.total);
     int32_t best = from;
@@ -131,23 +159,26 @@ class Exchange {
   }
 
   // Moves the word unless others, which have moved since, made it a loss.
-  void move(int32_t item, int32_t to, Round& round) {
-    int32_t& from = cluster_of_[static_cast<size_t>(item)];
-    if (to == from || !sizes_.can_lose(from) || !sizes_.has_room(to)) return;
+  bool move(int32_t item, int32_t to) {
+    const int32_t from = cluster_of_[static_cast<size_t>(item)];
+    if (to == from || !sizes_.can_lose(from) || !sizes_.has_room(to)) return false;
     MoveScratch& worker = workers_.front();
     read_context(item, worker);
     const WordContext& context = worker.context;
-    const double gain = bigrams_.gain(context, from, to);
-    const double worth = gain + sizes_.refund(from, context.total) - sizes_.entry_fee(to, context.total);
-    if (worth <= kLeastMove) return;
+    const double worth = bigrams_.gain(context, from, to) + sizes_.refund(from, context.total) -
+                         sizes_.entry_fee(to, context.total);
+    if (worth <= kLeastMove) return false;
     bigrams_.remove(from, context);
     bigrams_.add(to, context);
-    sizes_.change(from, -1, -int64_t{context.total});
-    sizes_.change(to, 1, context.total);
-    from = to;
-    ++round.moves;
-    round.likelihood += gain;
-    round.worth += worth;
+    relocate(item, to, context.total);
+    return true;
+  }
+
+  void relocate(int32_t item, int32_t to, int64_t tokens) {
+    int32_t& cluster = cluster_of_[static_cast<size_t>(item)];
+    sizes_.change(cluster, -1, -tokens);
+    sizes_.change(to, 1, tokens);
+    cluster = to;
   }
 
   const WordParts& parts_;
@@ -157,6 +188,7 @@ class Exchange {
   ClusterSizes& sizes_;
   ThreadPool& pool_;
   std::vector<int32_t> cluster_of_;
+  std::vector<int32_t> neighbour_group_;  // of the items that move
   std::vector<MoveScratch> workers_;
 };
 
@@ -219,22 +251,20 @@ WordClasses exchange_classes(const TokenFile& tokens, const Vocabulary& vocabula
   ClassBigrams bigrams(parts.clusters, parts.groups());
   ClusterSizes sizes(parts.clusters, options.limits, sample.size());
   std::vector<int32_t> group_of(static_cast<size_t>(vocabulary.size()), -1);
-  int64_t rounds = 0;
   {
     const NeighbourLists successors =
         count_successors(sample, parts.item_of, parts.items(), pool, [&] { report({}); });
     Exchange exchange(parts, successors, bigrams, sizes, pool);
     exchange.start(starting_bins(words, first, parts, options));
     const auto all = static_cast<double>(std::max<int64_t>(1, sample.size()));
-    double likelihood = bigrams.likelihood() + words_likelihood(vocabulary, sample.size());
-    while (rounds < options.rounds) {
-      ++rounds;
+    const double words_part = words_likelihood(vocabulary, sample.size());
+    for (int64_t number = 1; number <= options.rounds; ++number) {
       const Exchange::Round round = exchange.run_round([&](double part) {
-        report({ExchangeStage::exchanging, rounds, part});
+        report({ExchangeStage::exchanging, number, part});
       });
-      likelihood += round.likelihood;
-      report({ExchangeStage::exchanging, rounds, 1, true, likelihood / all, round.moves});
-      if (round.worth < kLeastGain * all) break;
+      const double likelihood = exchange.likelihood() + words_part;
+      report({ExchangeStage::exchanging, number, 1, true, likelihood / all, round.moves});
+      if (round.gained < kLeastGain * all) break;
     }
     for (size_t item = 0; item < parts.moving_ids.size(); ++item) {
       group_of[static_cast<size_t>(parts.moving_ids[item])] = exchange.cluster_of()[item];

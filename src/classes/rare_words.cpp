@@ -72,7 +72,7 @@ class Placer {
     for (int64_t word = first; word < last; ++word) {
       int32_t cluster = best[static_cast<size_t>(word - first)];
       MoveScratch& worker = workers_.front();
-      read_context(ids, found, word, worker);
+      read_context(found, word, worker);
       // Words without neighbours all like the same cluster, the smallest.
       const bool lonely = worker.context.before.empty() && worker.context.after.empty();
       if (lonely || !sizes_.has_room(cluster)) {
@@ -90,21 +90,20 @@ class Placer {
     return static_cast<int64_t>(static_cast<double>(vocabulary_.count(id)) * counted_share_);
   }
 
-  void read_context(std::span<const int32_t> ids, const Surroundings& found, int64_t word,
-                    MoveScratch& worker) const {
+  void read_context(const Surroundings& found, int64_t word, MoveScratch& worker) const {
     const auto w = static_cast<size_t>(word);
     const auto group = [this](int32_t id) { return id < 0 ? -1 : group_of_[static_cast<size_t>(id)]; };
     WordContext& context = worker.context;
-    worker.reader.read(found.of(found.before, w), ids[w], group, context.before, context.self);
-    worker.reader.read(found.of(found.after, w), ids[w], group, context.after, context.self);
+    worker.reader.read(found.of(found.before, w), group, context.before);
+    worker.reader.read(found.of(found.after, w), group, context.after);
     context.total = static_cast<uint32_t>(found.end[w] - found.first[w]);
   }
 
   // Of clusters with room, that which gains most, the smaller of two that gain the same.
   int32_t best_cluster(std::span<const int32_t> ids, const Surroundings& found, int64_t word,
                        MoveScratch& worker) const {
-    read_context(ids, found, word, worker);
-    bigrams_.gains(worker.context, ClassBigrams::kNowhere, worker.scratch, worker.gain);
+    read_context(found, word, worker);
+    bigrams_.gains(worker.context, ClassBigrams::kNowhere, worker.gain);
     sizes_.subtract_fees(counted(ids[static_cast<size_t>(word)]), worker.gain);
     int32_t best = -1;
     for (int32_t c = 0; c < static_cast<int32_t>(bigrams_.clusters()); ++c) {
