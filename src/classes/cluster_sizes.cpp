@@ -39,6 +39,12 @@ double ClusterSizes::refund(int64_t cluster, int64_t count) const {
   return fee(load) - fee({load.words - 1, load.count - count});
 }
 
+double ClusterSizes::fees() const {
+  double sum = 0;
+  for (const ClusterLoad& load : loads_) sum += fee(load);
+  return sum;
+}
+
 void ClusterSizes::subtract_fees(int64_t count, std::span<double> gain) const {
   if (price_ == 0) return;
   for (size_t c = 0; c < loads_.size(); ++c) gain[c] -= base_[c] + slope_[c] * static_cast<double>(count);

@@ -34,6 +34,8 @@ class ClusterSizes {
   /// it paid in the cluster where it is.
   [[nodiscard]] double entry_fee(int64_t cluster, int64_t count) const;
   [[nodiscard]] double refund(int64_t cluster, int64_t count) const;
+  /// What all words pay.
+  [[nodiscard]] double fees() const;
   /// Subtracts from each cluster's gain its entry_fee() to first order in `count`.
   void subtract_fees(int64_t count, std::span<double> gain) const;
 

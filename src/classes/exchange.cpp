@@ -13,6 +13,7 @@
 #include "classes/cluster_sizes.h"
 #include "classes/context_reader.h"
 #include "classes/frequency.h"
+#include "classes/n_log_n.h"
 #include "classes/rare_words.h"
 #include "classes/word_parts.h"
 
@@ -57,13 +58,13 @@ class Exchange {
 
   struct Round {
     int64_t moves = 0;
-    double gained = 0;  // of the likelihood
+    double gained = 0;  // of likelihood, less fees
   };
 
   /// Lets each word move once, among neighbours that stay. All that moved go back if they lost together.
   /// progress(part) may throw.
   Round run_round(const std::function<void(double)>& progress) {
-    const double before = bigrams_.likelihood();
+    const double before = worth();
     Round round;
     std::vector<int32_t> best;
     for (int64_t first = 0; first < parts_.moving;) {
@@ -82,7 +83,7 @@ class Exchange {
     }
     const std::vector<int32_t> start = neighbour_group_;
     count_pairs();
-    round.gained = bigrams_.likelihood() - before;
+    round.gained = worth() - before;
     if (round.gained >= 0) return round;
     for (int32_t item = 0; item < parts_.moving; ++item) {
       relocate(item, start[static_cast<size_t>(item)], tokens_of(item));
@@ -97,6 +98,8 @@ class Exchange {
   [[nodiscard]] double likelihood() const { return bigrams_.likelihood() + fixed_part(); }
 
  private:
+  [[nodiscard]] double worth() const { return bigrams_.likelihood() - sizes_.fees(); }
+
   [[nodiscard]] uint32_t tokens_of(int32_t item) const {
     uint32_t sum = 0;
     for (const Neighbour& neighbour : successors_.of(item)) sum += neighbour.count;
