@@ -89,7 +89,7 @@ HeadLayout make_layout(const WordClasses& classes) {
       throw DataError("classes: word " + std::to_string(word) + " has class " + std::to_string(cluster) +
                       ", expected one below " + std::to_string(classes.clusters));
     }
-    ++sizes[static_cast<size_t>(cluster + 1)];
+    ++sizes[static_cast<size_t>(int64_t{cluster} + 1)];
   }
   HeadLayout layout;
   layout.cluster_offsets.push_back(sizes[0]);
@@ -101,7 +101,7 @@ HeadLayout make_layout(const WordClasses& classes) {
   std::vector<int64_t> next{0};
   next.insert(next.end(), layout.cluster_offsets.begin(), layout.cluster_offsets.end() - 1);
   for (const int32_t cluster : classes.cluster_of) {
-    layout.row_of_word.push_back(next[static_cast<size_t>(cluster + 1)]++);
+    layout.row_of_word.push_back(next[static_cast<size_t>(int64_t{cluster} + 1)]++);
   }
   fill_derived(layout);
   return layout;

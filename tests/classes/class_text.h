@@ -39,7 +39,8 @@ class ClassTextTest : public TextTest {
       const auto at = static_cast<uint64_t>(i);
       kind = random.uniform(at, 0) < noise ? random.below(kinds, at, 1) : (kind + 1) % kinds;
       const double skewed = random.uniform(at, 2) * random.uniform(at, 3);
-      const auto word = static_cast<uint64_t>(skewed * static_cast<double>(words / kinds)) * kinds + kind;
+      const uint64_t of_kind = words / kinds;
+      const auto word = static_cast<uint64_t>(skewed * static_cast<double>(of_kind)) * kinds + kind;
       text += "w" + std::to_string(word) + (random.below(12, at, 4) == 0 ? "\n" : " ");
     }
     return text + "\n";

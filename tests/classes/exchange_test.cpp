@@ -16,7 +16,6 @@
 namespace hsm {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 

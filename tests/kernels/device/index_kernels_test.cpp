@@ -82,8 +82,7 @@ TEST(IndexKernels, SixteenBitElementsRoundToNearest) {
     const bool bf16 = type == ElementType::bf16;
     const auto store = [&](float x) { return bf16 ? to_bfloat16(x).bits : to_half(x).bits; };
     const auto load = [&](uint16_t x) { return bf16 ? to_float(BFloat16{x}) : to_float(Half{x}); };
-    std::vector<uint16_t> stored;
-    for (const float value : table) stored.push_back(store(value));
+    const std::vector<uint16_t> stored{store(table[0]), store(table[1]), store(table[2])};
     HostKernels kernels(type);
     std::vector<uint16_t> out(3);
     kernels.gather_rows(stored.data(), 1, rows.data(), scales.data(), 3, out.data());
