@@ -16,15 +16,14 @@ void ClassBigrams::clear() {
 }
 
 void ClassBigrams::change(int64_t cluster, const WordContext& word, int sign) {
-  const auto c = static_cast<size_t>(cluster);
   const auto signed_count = [sign](uint32_t count) { return sign > 0 ? count : 0 - count; };
   for (const GroupCount& entry : word.before) {
-    before_[static_cast<size_t>(entry.group) * clusters_ + c] += signed_count(entry.count);
+    before_[place(entry.group, cluster)] += signed_count(entry.count);
   }
   for (const GroupCount& entry : word.after) {
-    after_[static_cast<size_t>(entry.group) * clusters_ + c] += signed_count(entry.count);
+    after_[place(entry.group, cluster)] += signed_count(entry.count);
   }
-  totals_[c] += signed_count(word.total);
+  totals_[static_cast<size_t>(cluster)] += signed_count(word.total);
 }
 
 double ClassBigrams::likelihood() const {
@@ -38,18 +37,20 @@ double ClassBigrams::likelihood() const {
 
 double ClassBigrams::joining(const WordContext& word, int64_t to) const {
   double sum = 0;
-  for (const GroupCount& entry : word.before) sum += of_pair_.rise(before(entry.group, to), entry.count);
-  for (const GroupCount& entry : word.after) sum += of_pair_.rise(after(entry.group, to), entry.count);
+  for (const GroupCount& entry : word.before)
+    sum += of_pair_.rise(before_[place(entry.group, to)], entry.count);
+  for (const GroupCount& entry : word.after)
+    sum += of_pair_.rise(after_[place(entry.group, to)], entry.count);
   return sum - 2 * of_total_.rise(totals_[static_cast<size_t>(to)], word.total);
 }
 
 double ClassBigrams::leaving(const WordContext& word, int64_t from) const {
   double sum = 0;
   for (const GroupCount& entry : word.before) {
-    sum -= of_pair_.rise(before(entry.group, from) - entry.count, entry.count);
+    sum -= of_pair_.rise(before_[place(entry.group, from)] - entry.count, entry.count);
   }
   for (const GroupCount& entry : word.after) {
-    sum -= of_pair_.rise(after(entry.group, from) - entry.count, entry.count);
+    sum -= of_pair_.rise(after_[place(entry.group, from)] - entry.count, entry.count);
   }
   return sum + 2 * of_total_.rise(totals_[static_cast<size_t>(from)] - word.total, word.total);
 }
@@ -57,10 +58,10 @@ double ClassBigrams::leaving(const WordContext& word, int64_t from) const {
 void ClassBigrams::gains(const WordContext& word, int64_t from, std::span<double> gain) const {
   std::fill(gain.begin(), gain.end(), 0);
   for (const GroupCount& entry : word.before) {
-    of_pair_.add_rises(&before(entry.group, 0), entry.count, gain.data(), clusters_);
+    of_pair_.add_rises(&before_[place(entry.group, 0)], entry.count, gain.data(), clusters_);
   }
   for (const GroupCount& entry : word.after) {
-    of_pair_.add_rises(&after(entry.group, 0), entry.count, gain.data(), clusters_);
+    of_pair_.add_rises(&after_[place(entry.group, 0)], entry.count, gain.data(), clusters_);
   }
   const double left = from == kNowhere ? 0 : leaving(word, from);
   for (size_t to = 0; to < clusters_; ++to) {

@@ -56,11 +56,9 @@ class ClassBigrams {
   [[nodiscard]] double gain(const WordContext& word, int64_t from, int64_t to) const;
 
  private:
-  [[nodiscard]] const uint32_t& before(int64_t group, int64_t cluster) const {
-    return before_[static_cast<size_t>(group) * clusters_ + static_cast<size_t>(cluster)];
-  }
-  [[nodiscard]] const uint32_t& after(int64_t group, int64_t cluster) const {
-    return after_[static_cast<size_t>(group) * clusters_ + static_cast<size_t>(cluster)];
+  // Where before_ and after_ count the pair.
+  [[nodiscard]] size_t place(int64_t group, int64_t cluster) const {
+    return static_cast<size_t>(group) * clusters_ + static_cast<size_t>(cluster);
   }
   void change(int64_t cluster, const WordContext& word, int sign);
   [[nodiscard]] double joining(const WordContext& word, int64_t to) const;

@@ -54,6 +54,7 @@ class Exchange {
       }
     }
     count_pairs();
+    fixed_part_ = fixed_part();
   }
 
   struct Round {
@@ -95,7 +96,7 @@ class Exchange {
   /// By item.
   [[nodiscard]] std::span<const int32_t> cluster_of() const { return cluster_of_; }
   /// Of the class bigram model, but for the part of the words.
-  [[nodiscard]] double likelihood() const { return bigrams_.likelihood() + fixed_part(); }
+  [[nodiscard]] double likelihood() const { return bigrams_.likelihood() + fixed_part_; }
 
  private:
   [[nodiscard]] double worth() const { return bigrams_.likelihood() - sizes_.fees(); }
@@ -192,6 +193,7 @@ class Exchange {
   ThreadPool& pool_;
   std::vector<int32_t> cluster_of_;
   std::vector<int32_t> neighbour_group_;  // of the items that move
+  double fixed_part_ = 0;
   std::vector<MoveScratch> workers_;
 };
 

@@ -5,13 +5,11 @@
 namespace hsm {
 namespace {
 
-// A parameter of the head, times the scales. The words' first rows are the shortlist's: they stand at the
-// root.
-std::vector<float> scaled(const TensorSpec& spec, const float* values, const HeadLayout& layout,
+// A parameter of the head, times the scales.
+std::vector<float> scaled(const TensorSpec& spec, const float* values, int64_t root_rows,
                           const LogitScales& scales) {
   const int64_t rows = spec.shape.front();
   const int64_t width = spec.shape.size() > 1 ? spec.shape.back() : 1;
-  const int64_t root_rows = spec.name.starts_with("head.word.") ? layout.shortlist() : rows;
   std::vector<float> result(static_cast<size_t>(rows * width));
   const auto times = [](double scale) {
     return [scale](float value) { return static_cast<float>(scale * static_cast<double>(value)); };
@@ -23,14 +21,20 @@ std::vector<float> scaled(const TensorSpec& spec, const float* values, const Hea
 
 }  // namespace
 
+std::optional<int64_t> root_rows(const TensorSpec& spec, const HeadLayout& layout) {
+  if (!spec.name.starts_with("head.")) return std::nullopt;
+  return spec.name.starts_with("head.word.") ? layout.shortlist() : spec.shape.front();
+}
+
 ScaledWeights::ScaledWeights(const ModelShape& shape, const HeadLayout& layout, const WeightView& weights,
                              const LogitScales& scales)
     : view_(weights) {
   if (scales == LogitScales{}) return;
   const std::vector<TensorSpec> specs = parameter_specs(shape);
   for (size_t i = 0; i < specs.size(); ++i) {
-    if (!specs[i].name.starts_with("head.")) continue;
-    head_.push_back(scaled(specs[i], weights.tensors[i], layout, scales));
+    const std::optional<int64_t> at_root = root_rows(specs[i], layout);
+    if (!at_root) continue;
+    head_.push_back(scaled(specs[i], weights.tensors[i], *at_root, scales));
     view_.tensors[i] = head_.back().data();
   }
 }

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "classes/word_classes.h"
@@ -14,6 +16,10 @@ struct LogitScales {
 
   bool operator==(const LogitScales&) const = default;
 };
+
+/// How many rows of a parameter of the head, the first ones, give logits of the root; the others give those
+/// within clusters. Nothing for other parameters.
+std::optional<int64_t> root_rows(const TensorSpec& spec, const HeadLayout& layout);
 
 /// Weights whose head gives scaled logits. Owns the head's parameters unless both scales are 1; the others
 /// are those it was made from, which must outlive it. For a tied model the scales must be 1, as its input

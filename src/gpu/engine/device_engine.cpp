@@ -37,12 +37,11 @@ void scale_head(std::vector<at::Tensor>& weights, const ModelShape& shape, const
   if (scales == LogitScales{}) return;
   const std::vector<TensorSpec> specs = parameter_specs(shape);
   for (size_t i = 0; i < specs.size(); ++i) {
-    if (!specs[i].name.starts_with("head.")) continue;
-    const int64_t rows = weights[i].size(0);
-    const int64_t root_rows = specs[i].name.starts_with("head.word.") ? layout.shortlist() : rows;
+    const std::optional<int64_t> at_root = root_rows(specs[i], layout);
+    if (!at_root) continue;
     weights[i] = weights[i].clone();
-    weights[i].narrow(0, 0, root_rows).mul_(scales.root);
-    weights[i].narrow(0, root_rows, rows - root_rows).mul_(scales.cluster);
+    weights[i].narrow(0, 0, *at_root).mul_(scales.root);
+    weights[i].narrow(0, *at_root, weights[i].size(0) - *at_root).mul_(scales.cluster);
   }
 }
 
