@@ -38,8 +38,8 @@ using ExchangeReport = std::function<void(const ExchangeProgress&)>;
 /// Classes by the exchange algorithm (Martin, Liermann and Ney 1998): from frequency bins, each word in turn
 /// goes to the cluster where the likelihood of a class bigram model of the text gains most, over several
 /// rounds, in each of which its neighbours stay where they were. Words of the shortlist are classes of their
-/// own in that model. The result depends on text and
-/// options alone, not on threads or machine. Memory is bounded: see SampledTokens.
+/// own in that model. The result depends on text and options alone, not on threads or machine. Memory is
+/// bounded: see SampledTokens.
 ///
 /// UsageError when sizes can't be met.
 WordClasses exchange_classes(const TokenFile& tokens, const Vocabulary& vocabulary,

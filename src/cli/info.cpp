@@ -55,6 +55,15 @@ std::string recipe_text(const TrainConfig& train) {
                      train.batch, train.bptt, train.context, train.seed);
 }
 
+// A number of the weights' metadata, where it is there.
+std::optional<double> measure(const SavedModel& model, const std::string& key) {
+  const auto& metadata = model.weights.metadata();
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return std::nullopt;
+  const Json value = Json::parse(found->second, nullptr, false);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
 std::string as_text(const SavedModel& model, const ClassSummary& classes, const TrainingRecord& record,
                     int64_t checkpoints, bool verified) {
   const ModelShape& shape = model.shape;
@@ -85,6 +94,12 @@ std::string as_text(const SavedModel& model, const ClassSummary& classes, const 
            perplexity(record.valid_perplexity) +
            (record.valid_perplexity ? " (best, epoch " + std::to_string(record.best_epoch) + ")" : "") +
            ", test " + perplexity(record.test_perplexity));
+  const std::optional<double> root_scale = measure(model, "root_scale");
+  const std::optional<double> cluster_scale = measure(model, "cluster_scale");
+  if (root_scale && cluster_scale) {
+    line("calibration", fmt::format("trained logits times {:.3f} at the root, {:.3f} within clusters",
+                                    *root_scale, *cluster_scale));
+  }
   if (verified) line("checksum", "the weights are those that were written");
   return text;
 }
@@ -121,6 +136,8 @@ std::string as_json(const SavedModel& model, const ClassSummary& classes, const 
   json["valid_perplexity"] = or_null(record.valid_perplexity);
   json["best_epoch"] = record.best_epoch;
   json["test_perplexity"] = or_null(record.test_perplexity);
+  json["root_scale"] = or_null(measure(model, "root_scale"));
+  json["cluster_scale"] = or_null(measure(model, "cluster_scale"));
   if (verified) json["checksum"] = "ok";
   for (const TensorSpec& spec : parameter_specs(shape)) json["tensors"][spec.name] = spec.shape;
   json["config"] = Json::parse(dump_config(model.config));

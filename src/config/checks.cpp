@@ -70,6 +70,22 @@ class Checker {
     const bool ends = t.epochs > 0 || t.max_steps > 0 || t.max_time > 0 || t.early_stopping > 0;
     refuse(!ends, "train.epochs", {"train.max_steps", "train.max_time", "train.early_stopping"},
            "0 given without max_steps, max_time or early_stopping, so training would have no end");
+    refuse(t.calibrate && config_.model.tie_embeddings, "train.calibrate", {"model.tie_embeddings"},
+           "true given with model.tie_embeddings, but scaling the head would scale the embeddings with it; "
+           "set one of them to false");
+    const auto& s = t.schedule;
+    refuse(s.name == "cosine" && t.epochs == 0 && t.max_steps == 0, "train.schedule.name",
+           {"train.epochs", "train.max_steps"},
+           "\"cosine\" given, but its end is not known; set train.epochs or train.max_steps");
+    refuse((s.name == "plateau" || s.name == "cosine") && s.minimum > t.optimizer.learning_rate,
+           "train.schedule.minimum", {"train.schedule.name", "train.optimizer.learning_rate"},
+           Json(s.minimum).dump() + " given, expected at most train.optimizer.learning_rate, " +
+               Json(t.optimizer.learning_rate).dump());
+  }
+
+  // What follows from validations, which a model that is trained does without.
+  void validations() {
+    const auto& t = config_.train;
     const auto& every = t.validate_every;
     const bool validates =
         !config_.data.valid.empty() && (every.epochs > 0 || every.steps > 0 || every.minutes > 0);
@@ -83,19 +99,8 @@ class Checker {
                reason);
     refuse(t.calibrate && config_.data.valid.empty(), "train.calibrate", {"data.valid"},
            "true given, but there is no validation text to fit the scales to; set data.valid");
-    refuse(t.calibrate && config_.model.tie_embeddings, "train.calibrate", {"model.tie_embeddings"},
-           "true given with model.tie_embeddings, but scaling the head would scale the embeddings with it; "
-           "set one of them to false");
-    const auto& s = t.schedule;
-    refuse(s.name == "plateau" && !validates, "train.schedule.name", {"data.valid"},
+    refuse(t.schedule.name == "plateau" && !validates, "train.schedule.name", {"data.valid"},
            std::string("\"plateau\" given, but there are no validations; set ") + reason);
-    refuse(s.name == "cosine" && t.epochs == 0 && t.max_steps == 0, "train.schedule.name",
-           {"train.epochs", "train.max_steps"},
-           "\"cosine\" given, but its end is not known; set train.epochs or train.max_steps");
-    refuse((s.name == "plateau" || s.name == "cosine") && s.minimum > t.optimizer.learning_rate,
-           "train.schedule.minimum", {"train.schedule.name", "train.optimizer.learning_rate"},
-           Json(s.minimum).dump() + " given, expected at most train.optimizer.learning_rate, " +
-               Json(t.optimizer.learning_rate).dump());
   }
 
   void decode() {
@@ -130,13 +135,16 @@ class Checker {
 void check_config(const Config& config, const GivenValues& given, const std::string& name, ConfigUse use,
                   Problems& problems) {
   Checker checker(config, given, name, problems);
-  if (use == ConfigUse::training) checker.required();
   checker.data();
   checker.vocabulary();
   checker.classes();
   checker.model();
   checker.train();
   checker.decode();
+  if (use == ConfigUse::training) {
+    checker.required();
+    checker.validations();
+  }
 }
 
 }  // namespace hsm

@@ -8,7 +8,8 @@
 
 namespace hsm {
 
-/// What a configuration is read for: training cannot do without data.train and output.directory.
+/// What a configuration is read for: training can do without neither data.train nor output.directory, nor
+/// without data.valid where something follows from validations.
 enum class ConfigUse { any, training };
 
 /// Reads a configuration file, applies `overrides` ("path.to.key=value", the value JSON or a bare string)

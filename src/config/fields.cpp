@@ -203,8 +203,8 @@ void describe(SectionBuilder<TrainConfig>& s) {
   s.value("keep_weights", &TrainConfig::keep_weights, ChoiceKind{{"best", "last"}},
           "Which weights model.safetensors holds at the end: those of the best validation, or the last.");
   s.value("calibrate", &TrainConfig::calibrate, BooleanKind{},
-          "Scale the logits of validations and of the model, at the root and within clusters, so that the "
-          "validation text gets most probable. Not for tied models.");
+          "Scale the logits of validations and of the model, at the root and within clusters, to suit "
+          "the first 16,384 words of the validation text. Not for tied models.");
 }
 
 void describe(SectionBuilder<RuntimeConfig>& s) {

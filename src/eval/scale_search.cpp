@@ -11,7 +11,7 @@ constexpr double kClose = 0.01;
 
 }  // namespace
 
-double ScaleSearch::next() const {
+std::optional<double> ScaleSearch::next() const {
   if (values_.empty()) return 1;
   if (values_.size() == 1) return std::exp(-kFirstStep);
   const auto middle = values_.find(std::log(best_));
@@ -23,9 +23,10 @@ double ScaleSearch::next() const {
   const double left = (middle->second - before->second) / (middle->first - before->first);
   const double right = (after->second - middle->second) / (after->first - middle->first);
   const double bend = (right - left) / (after->first - before->first);
-  if (!(bend > 0)) return best_;
+  if (!(bend > 0)) return std::nullopt;
   const double vertex = (before->first + middle->first - left / bend) / 2;
-  return std::abs(vertex - middle->first) < kClose ? best_ : std::exp(vertex);
+  if (std::abs(vertex - middle->first) < kClose) return std::nullopt;
+  return std::exp(vertex);
 }
 
 void ScaleSearch::add(double scale, double value) {

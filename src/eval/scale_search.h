@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <optional>
 
 namespace hsm {
 
@@ -8,10 +9,8 @@ namespace hsm {
 /// in by parabolas over the logarithm of the scale.
 class ScaleSearch {
  public:
-  /// Where to take the next value: at best() again when that is known within about 1 %, or nothing depends
-  /// on the scale.
-  [[nodiscard]] double next() const;
-  [[nodiscard]] bool settled() const { return !values_.empty() && next() == best_; }
+  /// Where to take the next value; nothing when best() is known within about 2 %.
+  [[nodiscard]] std::optional<double> next() const;
   void add(double scale, double value);
 
   /// Where the least of the values was found, the first of equal ones. After the first add().

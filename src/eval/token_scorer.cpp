@@ -1,7 +1,6 @@
 #include "eval/token_scorer.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace hsm {
@@ -18,12 +17,14 @@ T* reserve(std::vector<T>& buffer, int64_t count) {
   return buffer.data();
 }
 
-/// A scorer that holds its model, and what that reads if need be.
+/// A scorer that holds its model and the weights it was packed from.
 class FrozenScorer final : public TextScorer {
  public:
-  FrozenScorer(std::optional<ScaledWeights> weights, InferenceModel model, int32_t end_of_sentence,
-               ThreadPool& pool)
-      : weights_(std::move(weights)), model_(std::move(model)), scorer_(model_, end_of_sentence, pool) {}
+  FrozenScorer(const ModelShape& shape, const HeadLayout& layout, ScaledWeights weights,
+               int32_t end_of_sentence, ThreadPool& pool)
+      : weights_(std::move(weights)),
+        model_(shape, layout, weights_.view()),
+        scorer_(model_, end_of_sentence, pool) {}
 
   [[nodiscard]] StreamState start() const override { return scorer_.start(); }
   void score_stream(std::span<const int32_t> words, StreamState& state,
@@ -36,7 +37,7 @@ class FrozenScorer final : public TextScorer {
   }
 
  private:
-  std::optional<ScaledWeights> weights_;
+  ScaledWeights weights_;
   InferenceModel model_;
   TokenScorer scorer_;
 };
@@ -229,15 +230,10 @@ void TokenScorer::score_group(std::span<const Sentence> group, std::span<const i
   worker.score_block();
 }
 
-std::unique_ptr<TextScorer> make_cpu_scorer(InferenceModel model, int32_t end_of_sentence, ThreadPool& pool) {
-  return std::make_unique<FrozenScorer>(std::nullopt, std::move(model), end_of_sentence, pool);
-}
-
 std::unique_ptr<TextScorer> make_cpu_scorer(const ModelShape& shape, const HeadLayout& layout,
                                             ScaledWeights weights, int32_t end_of_sentence,
                                             ThreadPool& pool) {
-  InferenceModel model(shape, layout, weights.view());
-  return std::make_unique<FrozenScorer>(std::move(weights), std::move(model), end_of_sentence, pool);
+  return std::make_unique<FrozenScorer>(shape, layout, std::move(weights), end_of_sentence, pool);
 }
 
 }  // namespace hsm

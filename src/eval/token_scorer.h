@@ -67,9 +67,7 @@ class TokenScorer final : public TextScorer {
   std::vector<std::unique_ptr<Worker>> workers_;  // one a thread, made when first used
 };
 
-/// A TokenScorer that holds its model; what the model's weights lie in must outlive it.
-std::unique_ptr<TextScorer> make_cpu_scorer(InferenceModel model, int32_t end_of_sentence, ThreadPool& pool);
-/// The same of a model with these weights, which it holds, too.
+/// A TokenScorer that holds its model and weights; what these were made from must outlive it.
 std::unique_ptr<TextScorer> make_cpu_scorer(const ModelShape& shape, const HeadLayout& layout,
                                             ScaledWeights weights, int32_t end_of_sentence, ThreadPool& pool);
 

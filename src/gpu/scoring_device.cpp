@@ -15,7 +15,8 @@ std::unique_ptr<TextScorer> make_text_scorer(const SavedModel& saved, const std:
     return open_gpu_module().make_text_scorer(saved.shape, saved.layout, saved.weight_view(), end_of_sentence,
                                               {*gpu, 0});
   }
-  return make_cpu_scorer(InferenceModel(saved.shape, saved.layout, saved.weight_view()), end_of_sentence,
+  return make_cpu_scorer(saved.shape, saved.layout,
+                         ScaledWeights(saved.shape, saved.layout, saved.weight_view(), {}), end_of_sentence,
                          pool);
 }
 

@@ -11,9 +11,7 @@ std::vector<float> scaled(const TensorSpec& spec, const float* values, int64_t r
   const int64_t rows = spec.shape.front();
   const int64_t width = spec.shape.size() > 1 ? spec.shape.back() : 1;
   std::vector<float> result(static_cast<size_t>(rows * width));
-  const auto times = [](double scale) {
-    return [scale](float value) { return static_cast<float>(scale * static_cast<double>(value)); };
-  };
+  const auto times = [](float scale) { return [scale](float value) { return scale * value; }; };
   float* rest = std::transform(values, values + root_rows * width, result.data(), times(scales.root));
   std::transform(values + root_rows * width, values + rows * width, rest, times(scales.cluster));
   return result;

@@ -11,8 +11,8 @@ namespace hsm {
 
 /// Factors of the head's logits, at its root and within clusters: the inverses of softmax temperatures.
 struct LogitScales {
-  double root = 1;
-  double cluster = 1;
+  float root = 1;
+  float cluster = 1;
 
   bool operator==(const LogitScales&) const = default;
 };

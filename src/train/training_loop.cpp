@@ -71,6 +71,7 @@ void TrainingLoop::resume(const Checkpoint& checkpoint) {
   schedule_.restore(state_.plateau);
   parts_.engine.restore(checkpoint);
   saved_step_ = state_.position.step;
+  rate_ = schedule_.rate(state_.position.epoch, state_.position.step);
   metrics_.emplace(parts_.directory.metrics(), state_.metrics_bytes);
   if (metrics_->bytes() < state_.metrics_bytes) {
     report_.warn(parts_.directory.metrics().string() + ": lines before the checkpoint are missing");
@@ -163,11 +164,10 @@ bool TrainingLoop::validate() {
   report_.phase("validating");
   parts_.engine.settle();
   const TrainConfig& config = parts_.config.train;
-  const TokenFile& text = *parts_.data.valid;
-  LogitScales& scales = state_.validations.scales;
-  scales = config.calibrate ? scales_for(parts_.engine, parts_.data.vocabulary, text, config.context)
-                            : LogitScales{};
-  perplexity_ = perplexity_of(parts_.engine, scales, parts_.data.vocabulary, text, config.context);
+  const Validation validation =
+      hsm::validate(parts_.engine, config, parts_.data.vocabulary, *parts_.data.valid);
+  perplexity_ = validation.perplexity;
+  state_.validations.scales = validation.scales;
   lap();
   if (!std::isfinite(perplexity_)) {
     diverged(state_.position, fmt::format("the validation perplexity is {}", perplexity_));
@@ -180,33 +180,36 @@ bool TrainingLoop::validate() {
   }
   schedule_.record_validation(perplexity_);
   state_.plateau = schedule_.state();
-  const int64_t epoch = std::max<int64_t>(1, state_.position.epoch + (state_.position.window > 0 ? 1 : 0));
-  return state_.validations.record(perplexity_, epoch, state_.position.step, state_.seconds);
+  return state_.validations.record(perplexity_, epoch(), state_.position.step, state_.seconds);
 }
 
 void TrainingLoop::log_validation(bool epoch_over, bool validated, bool improved) {
   const EpochSums& sums = state_.sums;
-  const int64_t epoch = state_.position.epoch + (epoch_over ? 0 : 1);
-  const bool calibrated = validated && parts_.config.train.calibrate;
+  const auto scale = [&](float LogitScales::*which) {
+    const std::optional<LogitScales>& scales = state_.validations.scales;
+    return validated && scales ? Json((*scales).*which) : Json(nullptr);
+  };
   Json event{{"event", epoch_over ? "epoch" : "validation"},
-             {"epoch", epoch},
+             {"epoch", epoch()},
              {"step", state_.position.step},
              {"train_perplexity", sums.perplexity()},
              {"valid_perplexity", validated ? Json(perplexity_) : Json(nullptr)},
-             {"root_scale", calibrated ? Json(state_.validations.scales.root) : Json(nullptr)},
-             {"cluster_scale", calibrated ? Json(state_.validations.scales.cluster) : Json(nullptr)},
+             {"root_scale", scale(&LogitScales::root)},
+             {"cluster_scale", scale(&LogitScales::cluster)},
              {"words_per_second", sums.words_per_second()},
              {"seconds", sums.seconds},
              {"learning_rate", rate_},
              {"peak_memory_bytes", peak_resident_bytes()}};
   metrics_->append(event);
+  const std::string place = epoch_over ? "" : fmt::format(", step {}", state_.position.step);
+  const std::string trained =
+      sums.targets > 0 ? fmt::format("train perplexity {:.2f}  ", sums.perplexity()) : "";
   const std::string valid =
-      validated ? fmt::format("  valid perplexity {:.2f}{}", perplexity_, improved ? " (best)" : "") : "";
-  report_.say(fmt::format("{}{}: train perplexity {:.2f}{}  {} words/s  {}  learning rate {:g}",
-                          epoch_label(epoch, parts_.config.train.epochs),
-                          epoch_over ? "" : fmt::format(", step {}", state_.position.step), sums.perplexity(),
-                          valid, format_count(std::llround(sums.words_per_second())),
-                          format_seconds(sums.seconds), rate_));
+      validated ? fmt::format("valid perplexity {:.2f}{}  ", perplexity_, improved ? " (best)" : "") : "";
+  report_.say(fmt::format("{}{}: {}{}{} words/s  {}  learning rate {:g}",
+                          epoch_label(epoch(), parts_.config.train.epochs), place, trained, valid,
+                          format_count(std::llround(sums.words_per_second())), format_seconds(sums.seconds),
+                          rate_));
 }
 
 void TrainingLoop::save_checkpoint() {
@@ -232,18 +235,19 @@ void TrainingLoop::save_on_request() {
 
 void TrainingLoop::save_model() {
   const ValidationHistory& validations = state_.validations;
-  const bool best = validations.best_step == state_.position.step;
-  const int64_t epoch = state_.position.epoch + (state_.position.window > 0 ? 1 : 0);
-  std::map<std::string, std::string> metadata{{"epoch", std::to_string(epoch)},
-                                              {"step", std::to_string(state_.position.step)}};
-  if (best) metadata["valid_perplexity"] = Json(validations.best).dump();
-  if (parts_.config.train.calibrate) {
-    metadata["root_scale"] = Json(validations.scales.root).dump();
-    metadata["cluster_scale"] = Json(validations.scales.cluster).dump();
+  const int64_t step = state_.position.step;
+  std::map<std::string, std::string> metadata{{"epoch", std::to_string(epoch())},
+                                              {"step", std::to_string(step)}};
+  if (validations.best_step == step) metadata["valid_perplexity"] = Json(validations.best).dump();
+  LogitScales scales;
+  if (validations.scales && validations.last_step == step) {  // they suit the weights they were found for
+    scales = *validations.scales;
+    metadata["root_scale"] = Json(scales.root).dump();
+    metadata["cluster_scale"] = Json(scales.cluster).dump();
   }
   const ModelShape& shape = parts_.engine.shape();
   const HeadLayout& layout = parts_.engine.layout();
-  const ScaledWeights weights(shape, layout, parts_.engine.weights(), validations.scales);
+  const ScaledWeights weights(shape, layout, parts_.engine.weights(), scales);
   save_weights(parts_.directory.path(), shape, layout, parts_.data.vocabulary, weights.view(), metadata);
 }
 
@@ -255,6 +259,7 @@ void TrainingLoop::finish() {
   bool improved = false;
   if (parts_.data.valid && validations.last_step != state_.position.step) {
     improved = validate();
+    log_validation(false, true, improved);
     saved_step_ = -1;
   }
   save_checkpoint();
@@ -293,6 +298,10 @@ TrainingPace TrainingLoop::pace() const {
   if (config.max_steps > 0) left = std::min(left, config.max_steps - state_.position.step);
   return {config.epochs, windows_, left,
           state_.sums.training_seconds / static_cast<double>(state_.position.window)};
+}
+
+int64_t TrainingLoop::epoch() const {
+  return std::max<int64_t>(1, state_.position.epoch + (state_.position.window > 0 ? 1 : 0));
 }
 
 double TrainingLoop::lap() {

@@ -73,6 +73,8 @@ class TrainingLoop {
   void save_model();
   void finish();
   [[nodiscard]] TrainingPace pace() const;
+  /// Of the latest step, from 1.
+  [[nodiscard]] int64_t epoch() const;
   /// Adds the time since the last call to the run's and the epoch's; returns it.
   double lap();
   [[noreturn]] void diverged(const StepPosition& at, const std::string& what) const;
@@ -84,7 +86,7 @@ class TrainingLoop {
   TrainingReport report_;
   std::optional<MetricsLog> metrics_;
   int64_t windows_ = 0;      // of the running epoch
-  double rate_ = 0;          // of the latest step begun
+  double rate_ = 0;          // of the latest step begun, or the one to go on with
   double perplexity_ = 0;    // of the latest validation
   int64_t saved_step_ = -1;  // of the latest checkpoint
   Clock::time_point saved_at_;

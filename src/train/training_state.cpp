@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 
@@ -18,6 +19,13 @@ Json number_or_null(double value) {
 
 double number_or_infinity(const Json& value) {
   return value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
+}
+
+// Missing where the checkpoint is older than calibration.
+std::optional<LogitScales> scales_of(const Json& validations) {
+  const auto root = validations.find("root_scale");
+  if (root == validations.end() || root->is_null()) return std::nullopt;
+  return LogitScales{root->get<float>(), validations.at("cluster_scale").get<float>()};
 }
 
 }  // namespace
@@ -65,6 +73,7 @@ std::string end_reason(const TrainConfig& config, const TrainingState& state) {
 }
 
 std::string dump_state(const TrainingState& state) {
+  const std::optional<LogitScales>& scales = state.validations.scales;
   const Json json{
       {"epoch", state.position.epoch},
       {"window", state.position.window},
@@ -84,9 +93,9 @@ std::string dump_state(const TrainingState& state) {
         {"best_epoch", state.validations.best_epoch},
         {"without_improvement", state.validations.without_improvement},
         {"last_step", state.validations.last_step},
-        {"root_scale", state.validations.scales.root},
-        {"cluster_scale", state.validations.scales.cluster},
         {"last_seconds", state.validations.last_seconds},
+        {"root_scale", scales ? Json(scales->root) : Json(nullptr)},
+        {"cluster_scale", scales ? Json(scales->cluster) : Json(nullptr)},
         {"recent", state.validations.recent},
         {"best_before_recent", number_or_null(state.validations.best_before_recent)}}},
       {"seconds", state.seconds},
@@ -119,9 +128,8 @@ TrainingState parse_state(std::string_view json, std::string_view name) {
     validations.at("best_epoch").get_to(state.validations.best_epoch);
     validations.at("without_improvement").get_to(state.validations.without_improvement);
     validations.at("last_step").get_to(state.validations.last_step);
-    validations.at("root_scale").get_to(state.validations.scales.root);
-    validations.at("cluster_scale").get_to(state.validations.scales.cluster);
     validations.at("last_seconds").get_to(state.validations.last_seconds);
+    state.validations.scales = scales_of(validations);
     validations.at("recent").get_to(state.validations.recent);
     state.validations.best_before_recent = number_or_infinity(validations.at("best_before_recent"));
     root.at("seconds").get_to(state.seconds);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,8 @@ struct ValidationHistory {
   int64_t best_epoch = 0;                                 ///< from 1
   int64_t without_improvement = 0;                        ///< validations since the best
   int64_t last_step = -1;                                 ///< steps made at the latest validation
-  LogitScales scales;                                     ///< that it was made with
   double last_seconds = 0;                                ///< and seconds of the run
+  std::optional<LogitScales> scales;                      ///< what it was calibrated to, if it was
   std::vector<double> recent;                             ///< perplexities that stagnates() passes over
   double best_before_recent = std::numeric_limits<double>::infinity();  ///< the lowest before them
 

@@ -14,18 +14,17 @@ Context parse_context(const std::string& name) {
 
 }  // namespace
 
-double perplexity_of(TrainingEngine& engine, const LogitScales& scales, const Vocabulary& vocabulary,
-                     const TokenFile& tokens, const std::string& context) {
-  const auto scorer = engine.make_scorer(vocabulary.end_of_sentence(), scales);
-  return score_corpus(*scorer, vocabulary, tokens, parse_context(context)).perplexity();
-}
-
-LogitScales scales_for(TrainingEngine& engine, const Vocabulary& vocabulary, const TokenFile& tokens,
-                       const std::string& context) {
+Validation validate(TrainingEngine& engine, const TrainConfig& config, const Vocabulary& vocabulary,
+                    const TokenFile& tokens) {
+  const Context context = parse_context(config.context);
   const auto make_scorer = [&](const LogitScales& scales) {
     return engine.make_scorer(vocabulary.end_of_sentence(), scales);
   };
-  return calibrate(make_scorer, vocabulary, tokens, parse_context(context));
+  Validation result;
+  if (config.calibrate) result.scales = calibrate(make_scorer, vocabulary, tokens, context);
+  const auto scorer = make_scorer(result.scales.value_or(LogitScales{}));
+  result.perplexity = score_corpus(*scorer, vocabulary, tokens, context).perplexity();
+  return result;
 }
 
 double perplexity_of(const std::filesystem::path& directory, const TokenFile& tokens,

@@ -106,6 +106,17 @@ TEST_F(Info, TellsThatTrainingGoesOn) {
   EXPECT_THAT(outcome.out, HasSubstr("test not measured"));
 }
 
+TEST_F(Info, TellsWhatTheLogitsWereScaledBy) {
+  EXPECT_TRUE(json()["root_scale"].is_null());
+  const SavedModel model = open_model(folder_.path() / "model");
+  save_weights(model.directory, model.shape, model.layout, model.vocabulary, model.weight_view(),
+               {{"root_scale", "0.875"}, {"cluster_scale", "0.8125"}});
+  EXPECT_EQ(json()["root_scale"], 0.875);
+  EXPECT_EQ(json()["cluster_scale"], 0.8125);
+  EXPECT_THAT(run_program({"info", "--model", folder_ / "model"}).out,
+              HasSubstr("trained logits times 0.875 at the root, 0.812 within clusters"));
+}
+
 TEST_F(Info, DoesWithoutMetrics) {
   std::filesystem::remove(folder_.path() / "model/metrics.jsonl");
   const Outcome outcome = run_program({"info", "--model", folder_ / "model"});

@@ -194,19 +194,32 @@ TEST(ConfigFile, RefusesValuesThatContradictEachOther) {
   expect(R"({"train": {"epochs": 0}})", "recipe.json: train.epochs: 0 given without");
   expect(R"({"train": {"epochs": 0, "max_time": "1h", "schedule": {"name": "cosine"}}})",
          "recipe.json: train.schedule.name: \"cosine\" given, but its end");
-  expect(R"({"train": {"schedule": {"name": "plateau"}}})",
-         "recipe.json: train.schedule.name: \"plateau\" given, but");
-  expect(R"({"train": {"early_stopping": 3}})", "recipe.json: train.early_stopping: 3 given, but");
-  expect(R"({"train": {"calibrate": true}})", "recipe.json: train.calibrate: true given, but");
   expect(R"({"data": {"valid": "v"}, "model": {"tie_embeddings": true}, "train": {"calibrate": true}})",
          "recipe.json: train.calibrate: true given with model.tie_embeddings");
-  expect(
-      R"({"data": {"valid": "v"}, "train": {"early_stopping": 3, "validate_every": {}}})",
-      "recipe.json: train.early_stopping: 3 given, but there are no validations; set train.validate_every");
   expect(
       R"({"train": {"schedule": {"name": "cosine", "minimum": 2}}})",
       "recipe.json: train.schedule.minimum: 2.0 given, expected at most train.optimizer.learning_rate, 1.0");
   expect(R"({"decode": {"min_length": 5, "max_length": 4}})", "recipe.json: decode.min_length: 5 given");
+}
+
+TEST(ConfigFile, RefusesToTrainWithoutTheValidationsThatAreAskedFor) {
+  const auto expect = [](const std::string& text, const std::string& message) {
+    EXPECT_EQ(refusal(text, {"data.train=t", "output.directory=o"}, ConfigUse::training),
+              "recipe.json: " + message);
+    // A model that was trained so can be used when its validation text is gone.
+    EXPECT_EQ(refusal(text), "accepted");
+  };
+  expect(R"({"train": {"schedule": {"name": "plateau"}}})",
+         R"(train.schedule.name: "plateau" given, but there are no validations; set data.valid)");
+  expect(R"({"train": {"early_stopping": 3}})",
+         "train.early_stopping: 3 given, but there are no validations; set data.valid");
+  expect(R"({"train": {"optimizer": {"name": "asgd"}}})",
+         "train.optimizer.average_patience: 5 given, but there are no validations to begin averaging after; "
+         "set it to 0, or set data.valid");
+  expect(R"({"train": {"calibrate": true}})",
+         "train.calibrate: true given, but there is no validation text to fit the scales to; set data.valid");
+  expect(R"({"data": {"valid": "v"}, "train": {"early_stopping": 3, "validate_every": {}}})",
+         "train.early_stopping: 3 given, but there are no validations; set train.validate_every");
 }
 
 TEST(ConfigFile, DoesNotBlameWhatFollowsFromAWrongValue) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace hsm {
@@ -13,9 +14,8 @@ namespace {
 /// Asks until the search is settled; how often it asked.
 int run(ScaleSearch& search, const std::function<double(double)>& function) {
   int asked = 0;
-  while (!search.settled() && asked < 50) {
-    const double scale = search.next();
-    search.add(scale, function(scale));
+  for (auto scale = search.next(); scale && asked < 50; scale = search.next()) {
+    search.add(*scale, function(*scale));
     ++asked;
   }
   return asked;
@@ -58,33 +58,29 @@ TEST(ScaleSearch, FindsTheLeastValueInFewSteps) {
 TEST(ScaleSearch, StartsAtOneAndStaysThereWhereNothingDependsOnTheScale) {
   ScaleSearch search;
   EXPECT_EQ(search.next(), 1);
-  EXPECT_FALSE(search.settled());
   EXPECT_LE(run(search, [](double) { return 7.0; }), 4);
   EXPECT_EQ(search.best(), 1);
 }
 
-TEST(ScaleSearch, AsksForTheBestAgainOnceItIsSettled) {
-  const auto function = [](double scale) { return scale / 0.87 - std::log(scale); };
+TEST(ScaleSearch, GoesOnOutwardsAsLongAsThatHelps) {
+  // The best scale is out of reach, at 0.
   ScaleSearch search;
-  run(search, function);
-  const double best = search.best();
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(search.next(), best);
-    search.add(search.next(), function(search.next()));
-    EXPECT_TRUE(search.settled());
+  double last = 2;
+  for (int i = 0; i < 12; ++i) {
+    const std::optional<double> next = search.next();
+    ASSERT_TRUE(next);
+    EXPECT_LT(*next, last);
+    last = *next;
+    search.add(*next, std::sqrt(*next));
+    EXPECT_EQ(search.best(), *next);
   }
+  EXPECT_LT(last, 0.2);
 }
 
-TEST(ScaleSearch, NeverEndsAboveTheValueAtOne) {
-  // The best scale is out of reach, at 0; but each step helped.
+TEST(ScaleSearch, StaysAtOneWhereValuesAreNoNumbers) {
   ScaleSearch search;
-  double last = 1e9;
-  for (int i = 0; i < 12; ++i) {
-    search.add(search.next(), std::sqrt(search.next()));
-    EXPECT_LT(std::sqrt(search.best()), last);
-    last = std::sqrt(search.best());
-  }
-  EXPECT_LT(search.best(), 0.2);
+  EXPECT_LE(run(search, [](double) { return std::nan(""); }), 4);
+  EXPECT_EQ(search.best(), 1);
 }
 
 }  // namespace

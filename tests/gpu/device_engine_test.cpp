@@ -208,6 +208,27 @@ class DeviceEngineAveraging : public testing::TestWithParam<EngineCase> {
     train_steps(engine, 2, last);
   }
 
+  /// Scores of some words, plain and scaled, are those of weights() on the CPU.
+  void expect_scores_of_weights(TrainingEngine& device) {
+    const std::vector<int32_t> words{3, 1, 4, 1, 5, 9, 2, 6};
+    const std::vector<int64_t> lengths{static_cast<int64_t>(words.size())};
+    std::vector<TokenScore> expected(words.size());
+    std::vector<TokenScore> scores(words.size());
+    const auto check = [&](const LogitScales& scales) {
+      ScaledWeights mean(device.shape(), device.layout(), device.weights(), scales);
+      make_cpu_scorer(device.shape(), device.layout(), std::move(mean), 0, pool_)
+          ->score_sentences(words, lengths, expected);
+      device.make_scorer(0, scales)->score_sentences(words, lengths, scores);
+      for (size_t i = 0; i < words.size(); ++i) {
+        EXPECT_NEAR(scores[i].root, expected[i].root, 5e-5) << i;
+        EXPECT_NEAR(scores[i].leaf, expected[i].leaf, 5e-5) << i;
+      }
+    };
+    check({});
+    if (!device.shape().tied) check({0.75, 1.5});
+    check({});
+  }
+
   const Config config_ = GetParam().config();
   ThreadPool pool_{1};
 };
@@ -229,23 +250,15 @@ TEST_P(DeviceEngineAveraging, IsTheCpus) {
 TEST_P(DeviceEngineAveraging, CountsForValidation) {
   const auto device = device_engine(config_, pool_);
   train_until(6, *device);
-  const std::vector<int32_t> words{3, 1, 4, 1, 5, 9, 2, 6};
-  const std::vector<int64_t> lengths{static_cast<int64_t>(words.size())};
-  std::vector<TokenScore> expected(words.size());
-  std::vector<TokenScore> scores(words.size());
-  const auto check = [&](const LogitScales& scales) {
-    ScaledWeights mean(device->shape(), device->layout(), device->weights(), scales);
-    make_cpu_scorer(device->shape(), device->layout(), std::move(mean), 0, pool_)
-        ->score_sentences(words, lengths, expected);
-    device->make_scorer(0, scales)->score_sentences(words, lengths, scores);
-    for (size_t i = 0; i < words.size(); ++i) {
-      EXPECT_NEAR(scores[i].root, expected[i].root, 5e-5) << i;
-      EXPECT_NEAR(scores[i].leaf, expected[i].leaf, 5e-5) << i;
-    }
-  };
-  check({});
-  if (!device->shape().tied) check({0.75, 1.5});
-  check({});
+  expect_scores_of_weights(*device);
+}
+
+TEST_P(DeviceEngineAveraging, ValidatesTheWeightsThemselvesBeforeItBegins) {
+  const auto device = device_engine(config_, pool_);
+  train_steps(*device, 0, 2);
+  const auto before = state_of(*device);
+  expect_scores_of_weights(*device);
+  EXPECT_EQ(state_of(*device), before);
 }
 
 TEST_P(DeviceEngineAveraging, GoesOnFromEitherKindOfCheckpoint) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -45,7 +46,8 @@ TrainingState state_at(int64_t step) {
   state.position = {2, 17, step};
   state.sums = {1234.5678901234567, 991, 1.5, 2.5};
   state.plateau = {101.1, 2, 3};
-  state.validations = {100.0 / 3, 40, 2, 1, 44, {1.0 / 7, 1.1}, 7.25, {101.0 / 3, 40.5}, 1e9 / 7};
+  state.validations = {100.0 / 3,         40,     2, 1, 44, 7.25, LogitScales{1.0F / 7, 1.1F},
+                       {101.0 / 3, 40.5}, 1e9 / 7};
   state.seconds = 0.1 + 0.2;
   state.streams = 3;
   state.metrics_bytes = 4321;
@@ -213,6 +215,15 @@ TEST_F(CheckpointStoreTest, AFullDiskLeavesTheOlderOnes) {
   Tensors restored(9);
   store_.load_newest()->restore(restored.list());
   EXPECT_EQ(restored, old);
+}
+
+TEST(TrainingState, OfBeforeCalibrationIsRead) {
+  TrainingState state = state_at(50);
+  auto json = nlohmann::json::parse(dump_state(state));
+  json["validations"].erase("root_scale");
+  json["validations"].erase("cluster_scale");
+  state.validations.scales.reset();
+  EXPECT_EQ(dump_state(parse_state(json.dump(), "x")), dump_state(state));
 }
 
 TEST(TrainingState, ParsingRefusesWhatIsNoState) {

@@ -250,6 +250,55 @@ TEST(Resume, WritesAModelThatAKillLeftUnwritten) {
   EXPECT_EQ(best.result(), expected);
 }
 
+// A run that was calibrated, stopped right after the best validation.
+void train_calibrated_until_the_best(TinyRun& run) {
+  run.config.train.calibrate = true;
+  run.config.train.validate_every = {0, 5, 0};
+  run.config.train.checkpoint_every = {0, 5, 0};
+  for (int64_t ask = 6;; ++ask) {
+    std::filesystem::remove_all(run.path());
+    ASSERT_EQ(run.train_until(ask), Outcome::stopped);
+    const TrainingState state = CheckpointStore(run.checkpoints(), 2).load_newest()->state;
+    if (state.validations.best_step == state.position.step) break;
+  }
+}
+
+TEST(Resume, WithoutCalibrationKeepsABestModelThatHadIt) {
+  TinyRun run;
+  train_calibrated_until_the_best(run);
+  const std::string best = read_file(run.model());
+  run.config.train.calibrate = false;
+  run.config.train.max_steps = 1;  // ends at once
+  run.train(true);
+  EXPECT_EQ(read_file(run.model()), best);
+  EXPECT_TRUE(open_model(run.path()).weights.metadata().contains("root_scale"));
+}
+
+TEST(Resume, ScalesOfAnEarlierValidationDoNotReachLaterWeights) {
+  TinyRun run;
+  run.config.train.keep_weights = "last";
+  train_calibrated_until_the_best(run);
+  run.config.data.valid.clear();
+  run.config.train.calibrate = false;
+  run.train(true);
+  TinyRun plain;
+  plain.config.data.valid.clear();
+  plain.config.train.keep_weights = "last";
+  plain.train();
+  EXPECT_EQ(read_file(run.model()), read_file(plain.model()));
+}
+
+TEST(Resume, CalibratesWhatWasTrainedWithout) {
+  TinyRun whole;
+  whole.config.train.calibrate = true;
+  whole.train();
+  TinyRun run;
+  run.train_until(5);
+  run.config.train.calibrate = true;
+  run.train(true);
+  EXPECT_EQ(run.result(), whole.result());
+}
+
 TEST(Resume, RefusesAnotherModel) {
   TinyRun run;
   run.train_until(5);
@@ -298,6 +347,11 @@ TEST(Resume, EndsAtOnceWhenFewerStepsAreAskedForThanWereMade) {
   run.config.train.max_steps = 4;
   EXPECT_EQ(run.train(true), Outcome::finished);
   EXPECT_EQ(run.events("done").at(0)["steps"], made);
+  // The validation at the end has its line as every other.
+  const auto validation = run.events("validation").back();
+  EXPECT_EQ(validation["step"], made);
+  EXPECT_EQ(validation["valid_perplexity"], run.events("done").at(0)["valid_perplexity"]);
+  EXPECT_EQ(validation["learning_rate"], run.config.train.optimizer.learning_rate);
   EXPECT_EQ(open_model(run.path()).weights.metadata().at("step"), std::to_string(made));
 }
 
