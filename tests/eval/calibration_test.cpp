@@ -108,6 +108,7 @@ TEST_F(CalibrationTest, TextDrawnFromTheModelFindsItRightAsItIsAndUndoesScales) 
   const LogitScales as_it_is = found_scales(small, tokens, Context::stream);
   EXPECT_NEAR(as_it_is.root, 1, 0.1);
   EXPECT_NEAR(as_it_is.cluster, 1, 0.1);
+  // Not quite: either search is held near 1, by as much as the text says little.
   const LogitScales undone = found_scales(small, tokens, Context::stream, {1.5, 0.8});
   EXPECT_NEAR(undone.root * 1.5, as_it_is.root, 0.04);
   EXPECT_NEAR(undone.cluster * 0.8, as_it_is.cluster, 0.04);
