@@ -22,35 +22,53 @@ std::vector<int64_t> grid(int64_t first, int64_t last) {
 }
 
 double cost_of_bins(const RankedWords& words, const StepShape& step, int64_t first, int64_t bins,
-                    int64_t total) {
+                    int64_t most, int64_t total) {
   std::vector<ClusterLoad> loads;
   int64_t begin = first;
-  for (const int64_t end : words.cut(first, bins)) {
+  for (const int64_t end : words.cut(first, words.size(), bins, most)) {
     loads.push_back({end - begin, words.count(begin, end)});
     begin = end;
   }
   return expected_step_cost(step, first + kReserved, loads, total);
 }
 
+std::vector<int64_t> shortlists(const SizeRequest& request, int64_t vocabulary, int64_t words) {
+  if (request.shortlist) return {*request.shortlist};
+  const int64_t left = std::max<int64_t>(0, words - request.clusters.value_or(1));
+  const int64_t shortest = std::min({int64_t{200}, vocabulary / 10, left});
+  return grid(shortest, std::max(shortest, std::min(vocabulary / 2, left)));
+}
+
+// Numbers of clusters for so many words.
+std::vector<int64_t> cluster_numbers(const SizeRequest& request, int64_t binned) {
+  if (request.clusters) return {*request.clusters};
+  const int64_t most = std::min(binned, request.most_clusters);
+  const int64_t fewest =
+      request.largest == 0 ? 1 : (3 * binned + 2 * request.largest - 1) / (2 * request.largest);
+  return grid(std::min(most, fewest), most);
+}
+
 }  // namespace
 
 ClassSizes choose_class_sizes(const Vocabulary& vocabulary, BinWeight weight, const StepShape& step,
-                              std::optional<int64_t> shortlist, std::optional<int64_t> clusters) {
-  if (shortlist && clusters) return {*shortlist, *clusters};
+                              const SizeRequest& request) {
+  if (request.shortlist && request.clusters) return {*request.shortlist, *request.clusters};
   const RankedWords words(vocabulary, weight);
   const int64_t total = vocabulary.total_count();
-  const int64_t shortest = std::min<int64_t>(200, vocabulary.size() / 10);
-  const int64_t longest = std::max(shortest, vocabulary.size() / 2);
-  ClassSizes best{shortlist.value_or(shortest), clusters.value_or(1)};
+  const int64_t most_words = request.largest == 0 ? words.size() : request.largest;
+  const std::vector<int64_t> candidates = shortlists(request, vocabulary.size(), words.size());
+  ClassSizes best{candidates.front(),
+                  cluster_numbers(request, words.size() - words.first_binned(candidates.front())).back()};
   double least = std::numeric_limits<double>::infinity();
-  for (const int64_t k : shortlist ? std::vector{*shortlist} : grid(shortest, longest)) {
+  for (const int64_t k : candidates) {
     const int64_t first = words.first_binned(k);
     const int64_t binned = words.size() - first;
-    if (binned < clusters.value_or(1)) continue;
-    for (const int64_t c : clusters ? std::vector{*clusters} : grid(1, binned)) {
+    if (binned < request.clusters.value_or(1)) continue;
+    for (const int64_t c : cluster_numbers(request, binned)) {
       // From here on the root alone costs more, and it only grows.
       if (expected_step_cost(step, first + kReserved + c, {}, total) > least) break;
-      const double cost = cost_of_bins(words, step, first, c, total);
+      if (c * most_words < binned) continue;
+      const double cost = cost_of_bins(words, step, first, c, most_words, total);
       if (cost < least) {
         least = cost;
         best = {k, c};

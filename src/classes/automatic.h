@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "classes/frequency.h"
@@ -14,10 +15,21 @@ struct ClassSizes {
   int64_t clusters = 0;
 };
 
+/// What is asked of sizes. One that isn't given is chosen.
+struct SizeRequest {
+  std::optional<int64_t> shortlist{};
+  std::optional<int64_t> clusters{};
+  /// Most words of a cluster, 0: any number. Clusters are chosen so that on average they hold at most two
+  /// thirds of it: exchange moves words only to where there is room.
+  int64_t largest = 0;
+  int64_t most_clusters = std::numeric_limits<int64_t>::max();  ///< of those that are chosen
+};
+
 /// The sizes, of those on a grid, whose bins have the least expected_step_cost(); a size that is given stays.
 /// A chosen shortlist has at least 200 words (a tenth of a small vocabulary), because a shorter one costs
-/// perplexity. UsageError when a given size can't be met.
+/// perplexity, unless the clusters that are given need the words. Whether given sizes can be met is for those
+/// to say who make the classes.
 ClassSizes choose_class_sizes(const Vocabulary& vocabulary, BinWeight weight, const StepShape& step,
-                              std::optional<int64_t> shortlist, std::optional<int64_t> clusters);
+                              const SizeRequest& request);
 
 }  // namespace hsm

@@ -6,15 +6,16 @@
 namespace hsm {
 namespace {
 
-// Successors that are collected in one pass over the text.
-constexpr int64_t kPassTokens = int64_t{1} << 25;
-
-// Calls body(item, next item) for each pair.
+// Calls body(item, next item) for each pair, and progress(part of the text) before each window.
 template <class Body>
-void for_each_pair(const SampledTokens& tokens, std::span<const int32_t> item_of, Body&& body) {
+void for_each_pair(const SampledTokens& tokens, std::span<const int32_t> item_of,
+                   const std::function<void(double)>& progress, Body&& body) {
+  int64_t read = 0;
   int32_t first = -1;
   int32_t before = -1;
   tokens.for_each_window([&](std::span<const int32_t> window) {
+    progress(static_cast<double>(read) / static_cast<double>(tokens.size()));
+    read += static_cast<int64_t>(window.size());
     for (const int32_t token : window) {
       const int32_t item = item_of[static_cast<size_t>(token)];
       if (before < 0) {
@@ -77,16 +78,19 @@ void SampledTokens::for_each_window(const std::function<void(std::span<const int
 }
 
 NeighbourLists count_successors(const SampledTokens& tokens, std::span<const int32_t> item_of, int64_t items,
-                                ThreadPool& pool, const std::function<void()>& checkpoint) {
+                                ThreadPool& pool, int64_t pass_bytes,
+                                const std::function<void(double)>& progress) {
   const std::vector<int64_t> counts = count_items(tokens, item_of, items);
   std::vector<int64_t> offsets{0};
   std::vector<Neighbour> neighbours;
   std::vector<int32_t> successors;
   std::vector<int64_t> ends;
+  const auto all = static_cast<double>(std::max<int64_t>(1, tokens.size()));
+  int64_t done = 0;
   for (int64_t first = 0; first < items;) {
     // As many items as fit into a pass, one at least.
     int64_t last = first;
-    int64_t room = kPassTokens;
+    int64_t room = pass_bytes / static_cast<int64_t>(sizeof(int32_t));
     ends.clear();
     int64_t place = 0;
     while (last < items && (last == first || counts[static_cast<size_t>(last)] <= room)) {
@@ -94,9 +98,11 @@ NeighbourLists count_successors(const SampledTokens& tokens, std::span<const int
       ends.push_back(place);
       place += counts[static_cast<size_t>(last++)];
     }
-    checkpoint();
     successors.resize(static_cast<size_t>(place));
-    for_each_pair(tokens, item_of, [&](int32_t item, int32_t next) {
+    const auto of_pass = [&](double part) {
+      progress((static_cast<double>(done) + part * static_cast<double>(place)) / all);
+    };
+    for_each_pair(tokens, item_of, of_pass, [&](int32_t item, int32_t next) {
       if (item < first || item >= last) return;
       successors[static_cast<size_t>(ends[static_cast<size_t>(item - first)]++)] = next;
     });
@@ -112,6 +118,7 @@ NeighbourLists count_successors(const SampledTokens& tokens, std::span<const int
       offsets.push_back(static_cast<int64_t>(neighbours.size()));
     }
     first = last;
+    done += place;
   }
   return {std::move(offsets), std::move(neighbours)};
 }

@@ -57,10 +57,16 @@ class SampledTokens {
   int64_t size_ = 0;
 };
 
+/// What a pass over a text may collect, in bytes, where nothing else is asked for.
+inline constexpr int64_t kPassBytes = int64_t{1} << 27;
+
 /// Counts which item follows which. Item item_of[id] stands for token id. The last token is taken to be
 /// followed by the first, so that an item has as many neighbours on either side as it has tokens.
-/// `checkpoint` is called now and then and may throw.
+/// The text is read as often as it takes to collect no more than `pass_bytes` at a time (4 a token), but for
+/// an item that is more frequent. `progress` is called now and then, with the part that is done, and may
+/// throw.
 NeighbourLists count_successors(const SampledTokens& tokens, std::span<const int32_t> item_of, int64_t items,
-                                ThreadPool& pool, const std::function<void()>& checkpoint);
+                                ThreadPool& pool, int64_t pass_bytes,
+                                const std::function<void(double)>& progress);
 
 }  // namespace hsm

@@ -29,7 +29,8 @@ double class_bigram_likelihood(const TokenFile& tokens, const Vocabulary& vocabu
   for (int32_t& group : group_of) {
     if (group == kShortlist) group = groups++;
   }
-  const NeighbourLists successors = count_successors(sample, group_of, groups, pool, [] {});
+  const NeighbourLists successors =
+      count_successors(sample, group_of, groups, pool, kPassBytes, [](double) {});
   const NLogN of_pair(kPairDiscount);
   const NLogN of_total;
   double sum = words_likelihood(vocabulary, sample.size());

@@ -16,7 +16,8 @@ struct ClusterLimits {
   StepShape step{};  ///< where time has a price: what it depends on
 };
 
-/// Words and tokens of the clusters while words move. Tokens of the whole text are `total`.
+/// Words and tokens of the clusters while words move. `total` tokens are counted in all, those of words at
+/// the root among them.
 class ClusterSizes {
  public:
   ClusterSizes(int64_t clusters, const ClusterLimits& limits, int64_t total);

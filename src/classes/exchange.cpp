@@ -37,6 +37,7 @@ class Exchange {
       : parts_(parts),
         successors_(successors),
         predecessors_(successors.transposed(parts.moving)),
+        tokens_(count_tokens(successors)),
         bigrams_(bigrams),
         sizes_(sizes),
         pool_(pool) {
@@ -50,7 +51,7 @@ class Exchange {
     for (size_t cluster = 0; cluster < ends.size(); ++cluster) {
       for (; item < static_cast<size_t>(ends[cluster]); ++item) {
         cluster_of_[item] = static_cast<int32_t>(cluster);
-        sizes_.change(cluster_of_[item], 1, tokens_of(static_cast<int32_t>(item)));
+        sizes_.change(cluster_of_[item], 1, tokens_[item]);
       }
     }
     count_pairs();
@@ -87,7 +88,7 @@ class Exchange {
     round.gained = worth() - before;
     if (round.gained >= 0) return round;
     for (int32_t item = 0; item < parts_.moving; ++item) {
-      relocate(item, start[static_cast<size_t>(item)], tokens_of(item));
+      relocate(item, start[static_cast<size_t>(item)], tokens_[static_cast<size_t>(item)]);
     }
     count_pairs();
     return {};
@@ -101,10 +102,12 @@ class Exchange {
  private:
   [[nodiscard]] double worth() const { return bigrams_.likelihood() - sizes_.fees(); }
 
-  [[nodiscard]] uint32_t tokens_of(int32_t item) const {
-    uint32_t sum = 0;
-    for (const Neighbour& neighbour : successors_.of(item)) sum += neighbour.count;
-    return sum;
+  static std::vector<uint32_t> count_tokens(const NeighbourLists& successors) {
+    std::vector<uint32_t> tokens(static_cast<size_t>(successors.items()));
+    for (size_t item = 0; item < tokens.size(); ++item) {
+      for (const Neighbour& next : successors.of(static_cast<int64_t>(item))) tokens[item] += next.count;
+    }
+    return tokens;
   }
 
   // What fixed groups among themselves add to the likelihood.
@@ -116,7 +119,7 @@ class Exchange {
       for (const Neighbour& next : successors_.of(item)) {
         if (next.item >= parts_.moving) sum += of_pair(next.count);
       }
-      sum -= 2 * of_total(tokens_of(item));
+      sum -= 2 * of_total(tokens_[static_cast<size_t>(item)]);
     }
     return sum;
   }
@@ -140,7 +143,7 @@ class Exchange {
     };
     worker.reader.read(predecessors_.of(item), group, context.before);
     worker.reader.read(successors_.of(item), group, context.after);
-    context.total = tokens_of(item);
+    context.total = tokens_[static_cast<size_t>(item)];
   }
 
   // The cluster that gains most, or the word's own.
@@ -188,6 +191,7 @@ class Exchange {
   const WordParts& parts_;
   const NeighbourLists& successors_;
   NeighbourLists predecessors_;
+  std::vector<uint32_t> tokens_;  // by item
   ClassBigrams& bigrams_;
   ClusterSizes& sizes_;
   ThreadPool& pool_;
@@ -201,11 +205,17 @@ void check_sizes(const RankedWords& words, int64_t first, const Vocabulary& voca
                  const ExchangeOptions& options) {
   const int64_t clustered = words.size() - first;
   check_class_sizes(vocabulary, options.shortlist, options.clusters, clustered);
+  if (options.clusters > kMostExchangeClusters) {
+    throw UsageError("classes.clusters: " + std::to_string(options.clusters) + " given, expected at most " +
+                     std::to_string(kMostExchangeClusters) +
+                     " with classes.method \"exchange\", which counts pairs of clusters");
+  }
   const int64_t fewest = (clustered + options.clusters - 1) / options.clusters;
   if (options.limits.largest > 0 && options.limits.largest < fewest) {
     throw UsageError("classes.largest: " + std::to_string(options.limits.largest) +
                      " given, expected at least " + std::to_string(fewest) + " for " +
-                     format_count(clustered) + " words in " + format_count(options.clusters) + " clusters");
+                     std::to_string(clustered) + " words in " + std::to_string(options.clusters) +
+                     " clusters");
   }
 }
 
@@ -251,14 +261,19 @@ WordClasses exchange_classes(const TokenFile& tokens, const Vocabulary& vocabula
   const RankedWords words(vocabulary, BinWeight::square_root);
   const int64_t first = words.first_binned(options.shortlist);
   check_sizes(words, first, vocabulary, options);
+  if (options.clusters == 1) {
+    return frequency_classes(vocabulary, BinWeight::square_root, options.shortlist, 1);
+  }
   const WordParts parts = part_words(vocabulary, words, first, options.clusters, options.exchanged);
-  const SampledTokens sample(tokens);
+  const SampledTokens sample(tokens, options.most_tokens);
   ClassBigrams bigrams(parts.clusters, parts.groups());
   ClusterSizes sizes(parts.clusters, options.limits, sample.size());
   std::vector<int32_t> group_of(static_cast<size_t>(vocabulary.size()), -1);
   {
     const NeighbourLists successors =
-        count_successors(sample, parts.item_of, parts.items(), pool, [&] { report({}); });
+        count_successors(sample, parts.item_of, parts.items(), pool, options.pass_bytes, [&](double part) {
+          report({ExchangeStage::counting, 0, part});
+        });
     Exchange exchange(parts, successors, bigrams, sizes, pool);
     exchange.start(starting_bins(words, first, parts, options));
     const auto all = static_cast<double>(std::max<int64_t>(1, sample.size()));
@@ -278,7 +293,7 @@ WordClasses exchange_classes(const TokenFile& tokens, const Vocabulary& vocabula
   if (!parts.rare_ids.empty()) {
     add_fixed_groups(parts, group_of);
     place_rare_words(tokens, vocabulary, parts.rare_ids, group_of, bigrams, sizes, sample.size(), pool,
-                     [&](double part) {
+                     options.pass_bytes, [&](double part) {
                        report({ExchangeStage::placing, 0, part});
                      });
   }

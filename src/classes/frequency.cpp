@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/size.h"
 #include "base/utf8.h"
 
 namespace hsm {
@@ -58,8 +57,8 @@ void check_class_sizes(const Vocabulary& vocabulary, int64_t shortlist, int64_t 
     throw UsageError("classes.shortlist: " + std::to_string(shortlist) + " given, expected 0 or more");
   }
   if (clustered == 0) {
-    throw UsageError("classes.shortlist: " + format_count(shortlist) + " given, but the vocabulary has " +
-                     format_count(vocabulary.size()) +
+    throw UsageError("classes.shortlist: " + std::to_string(shortlist) + " given, but the vocabulary has " +
+                     std::to_string(vocabulary.size()) +
                      " words, of which at least one must be left for a cluster");
   }
   if (clusters < 1 || clusters > clustered) {

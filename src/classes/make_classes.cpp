@@ -1,5 +1,7 @@
 #include "classes/make_classes.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -23,6 +25,14 @@ int64_t mean_words(const Vocabulary& vocabulary, const ClassSizes& sizes) {
   return std::max<int64_t>(1, (clustered + sizes.clusters - 1) / sizes.clusters);
 }
 
+void warn_of_little_room(int64_t largest, int64_t mean) {
+  if (4 * largest >= 5 * mean) return;
+  spdlog::warn(
+      "classes.largest: {} leaves little room beside the mean of {} words in a cluster, so most words stay "
+      "where their frequency puts them",
+      largest, mean);
+}
+
 void refuse_file(const ClassOptions& options) {
   if (!options.file.empty())
     throw UsageError("classes.file: given, expected classes.method \"file\" with it");
@@ -31,7 +41,8 @@ void refuse_file(const ClassOptions& options) {
 WordClasses by_frequency(const ClassOptions& options, const Vocabulary& vocabulary, const StepShape& step) {
   refuse_file(options);
   const BinWeight weight = parse_bin_weight(options.weight);
-  const ClassSizes sizes = choose_class_sizes(vocabulary, weight, step, options.shortlist, options.clusters);
+  const ClassSizes sizes =
+      choose_class_sizes(vocabulary, weight, step, {options.shortlist, options.clusters});
   return frequency_classes(vocabulary, weight, sizes.shortlist, sizes.clusters);
 }
 
@@ -49,7 +60,7 @@ WordClasses from_file(const ClassOptions& options, const Vocabulary& vocabulary)
     }
     drop_empty_clusters(classes);
     if (classes.clusters == 0) {
-      throw UsageError("classes.shortlist: " + format_count(*options.shortlist) +
+      throw UsageError("classes.shortlist: " + std::to_string(*options.shortlist) +
                        " given, which leaves no word in a class");
     }
   }
@@ -63,21 +74,20 @@ WordClasses from_file(const ClassOptions& options, const Vocabulary& vocabulary)
 WordClasses by_exchange(const ClassOptions& options, const Vocabulary& vocabulary, const StepShape& step,
                         const ClassText& text) {
   refuse_file(options);
-  const ClassSizes sizes =
-      choose_class_sizes(vocabulary, BinWeight::square_root, step, options.shortlist, options.clusters);
+  const ClassSizes sizes = choose_class_sizes(
+      vocabulary, BinWeight::square_root, step,
+      {options.shortlist, options.clusters, options.largest.value_or(0), kMostExchangeClusters});
+  const int64_t mean = mean_words(vocabulary, sizes);
+  if (options.largest && sizes.clusters > 1) warn_of_little_room(*options.largest, mean);
   ExchangeOptions exchange;
   exchange.shortlist = sizes.shortlist;
   exchange.clusters = sizes.clusters;
   exchange.rounds = options.rounds;
-  exchange.limits = {options.largest.value_or(kLargestOfMean * mean_words(vocabulary, sizes)), kPrice, step};
+  exchange.limits = {options.largest.value_or(kLargestOfMean * mean), kPrice, step};
   return exchange_classes(*text.tokens, vocabulary, exchange, *text.pool, text.report);
 }
 
 }  // namespace
-
-bool learns_from_text(const ClassOptions& options) {
-  return options.method == "exchange";
-}
 
 WordClasses make_classes(const ClassOptions& options, const Vocabulary& vocabulary, const StepShape& step,
                          const ClassText& text) {

@@ -34,9 +34,6 @@ struct ClassText {
   ExchangeReport report;
 };
 
-/// Whether a method reads the text (exchange) or does with the vocabulary's counts.
-bool learns_from_text(const ClassOptions& options);
-
 /// Classes of a vocabulary, the same for the same arguments, whatever the number of threads. The step matters
 /// only where a size is chosen and to what a cluster may cost. `text` may be empty where the method doesn't
 /// read it. UsageError for options that can't be met, DataError for a malformed file.

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int64_t kMostSeen = 64;                   // tokens of a word whose neighbours are looked at
 constexpr int64_t kMostCounted = int64_t{1} << 31;  // and of all words, so that counts fit into 32 bits
-constexpr int64_t kPassTokens = int64_t{1} << 23;   // and in one pass over the text
 constexpr int64_t kBatch = 256;                     // words that are looked at together
 
 /// The neighbours of some words.
@@ -28,12 +27,16 @@ struct Surroundings {
   }
 };
 
-// place[id] is 1 + the number of a word among those that are looked at, else 0.
-void collect(const TokenFile& tokens, std::span<const int32_t> place, Surroundings& found) {
+// place[id] is 1 + the number of a word among those that are looked at, else 0. progress(part) as below.
+void collect(const TokenFile& tokens, std::span<const int32_t> place, Surroundings& found,
+             const std::function<void(double)>& progress) {
   int32_t before = -1;
   int64_t open = -1;  // where the next token is to be noted
+  int64_t read = 0;
   const SampledTokens all(tokens, std::max<int64_t>(1, tokens.size()));
   all.for_each_window([&](std::span<const int32_t> window) {
+    progress(static_cast<double>(read) / static_cast<double>(tokens.size()));
+    read += static_cast<int64_t>(window.size());
     for (const int32_t token : window) {
       if (open >= 0) found.after[static_cast<size_t>(open)] = {token, 1};
       open = -1;
@@ -129,9 +132,11 @@ class Placer {
 
 void place_rare_words(const TokenFile& tokens, const Vocabulary& vocabulary, std::span<const int32_t> rare,
                       std::span<int32_t> group_of, ClassBigrams& bigrams, ClusterSizes& sizes,
-                      int64_t counted, ThreadPool& pool, const std::function<void(double)>& progress) {
+                      int64_t counted, ThreadPool& pool, int64_t pass_bytes,
+                      const std::function<void(double)>& progress) {
   const auto words = static_cast<int64_t>(rare.size());
   const int64_t most_seen = std::clamp<int64_t>(kMostCounted / std::max<int64_t>(1, words), 1, kMostSeen);
+  const int64_t pass_tokens = pass_bytes / static_cast<int64_t>(2 * sizeof(Neighbour));
   Placer placer(vocabulary, group_of, bigrams, sizes,
                 static_cast<double>(counted) / static_cast<double>(std::max<int64_t>(1, tokens.size())),
                 pool);
@@ -140,7 +145,8 @@ void place_rare_words(const TokenFile& tokens, const Vocabulary& vocabulary, std
     Surroundings found;
     found.first.push_back(0);
     int64_t end = begin;
-    for (; end < words && found.first.back() < kPassTokens; ++end) {
+    // Whole batches, so that the result doesn't depend on the passes.
+    for (; end < words && (found.first.back() < pass_tokens || end % kBatch != 0); ++end) {
       const int32_t id = rare[static_cast<size_t>(end)];
       found.first.push_back(found.first.back() + std::min(vocabulary.count(id), most_seen));
       place[static_cast<size_t>(id)] = static_cast<int32_t>(end - begin + 1);
@@ -148,11 +154,15 @@ void place_rare_words(const TokenFile& tokens, const Vocabulary& vocabulary, std
     found.end.assign(found.first.begin(), found.first.end() - 1);
     found.before.assign(static_cast<size_t>(found.first.back()), {-1, 1});
     found.after = found.before;
-    progress(static_cast<double>(begin) / static_cast<double>(words));
-    collect(tokens, place, found);
+    // Of the words of a pass, half is done when their neighbours are known.
+    const auto of_pass = [&](double part) {
+      const double placed = static_cast<double>(begin) + part * static_cast<double>(end - begin);
+      progress(placed / static_cast<double>(words));
+    };
+    collect(tokens, place, found, [&](double part) { of_pass(part / 2); });
     const auto ids = rare.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
     for (int64_t first = 0; first < end - begin; first += kBatch) {
-      progress(static_cast<double>(begin + first) / static_cast<double>(words));
+      of_pass(0.5 + 0.5 * static_cast<double>(first) / static_cast<double>(end - begin));
       placer.place(ids, found, first, std::min(end - begin, first + kBatch));
     }
     for (const int32_t id : ids) place[static_cast<size_t>(id)] = 0;

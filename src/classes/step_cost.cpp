@@ -1,7 +1,6 @@
 #include "classes/step_cost.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace hsm {
 namespace {
@@ -20,6 +19,16 @@ double row_cost(const StepShape& step) {
   return static_cast<double>(step.head_dim) * kRowElement;
 }
 
+// 1 − (1 − p)^n, by sums and products alone, so that it has the same bits on every machine.
+double chance_of_any(double p, int64_t n) {
+  double any = 0;
+  for (double one = p; n > 0; n /= 2) {
+    if (n % 2 == 1) any += one - any * one;
+    one += one - one * one;
+  }
+  return any;
+}
+
 }  // namespace
 
 double expected_leaf_cost(const StepShape& step, const ClusterLoad& cluster, int64_t total) {
@@ -27,7 +36,7 @@ double expected_leaf_cost(const StepShape& step, const ClusterLoad& cluster, int
   const auto tokens = static_cast<double>(step.tokens);
   const auto words = static_cast<double>(cluster.words);
   const double share = static_cast<double>(cluster.count) / static_cast<double>(std::max<int64_t>(1, total));
-  const double hit = -std::expm1(tokens * std::log1p(-std::min(share, 1.0)));
+  const double hit = chance_of_any(std::min(share, 1.0), step.tokens);
   return words * (tokens * share * logit_cost(step) + hit * row_cost(step));
 }
 

@@ -1,12 +1,16 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "base/size.h"
 #include "classes/class_file.h"
 #include "classes/step_cost.h"
@@ -14,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "train/reading_report.h"
 #include "train/training_data.h"
 
 namespace hsm::cli {
@@ -95,25 +100,59 @@ std::string as_json(const ClassSummary& summary, const Worth& worth, const Vocab
   return lines + last.dump() + "\n";
 }
 
+/// Where the classes go. Opened before the work begins, so that a file that can't be written is known then;
+/// what a regular file held stays until the new classes are whole.
+class ClassesOutput {
+ public:
+  explicit ClassesOutput(const std::string& path) {
+    std::error_code ignored;
+    if (path == "-" ||
+        (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))) {
+      stream_.emplace(path);
+    } else {
+      file_.emplace(path);
+    }
+  }
+
+  void write(std::string_view classes) {
+    if (stream_) {
+      stream_->write(classes);
+      stream_->finish();
+    } else {
+      file_->write(classes);
+      file_->commit();
+    }
+  }
+
+ private:
+  std::optional<Output> stream_;
+  std::optional<AtomicFile> file_;
+};
+
+void show(const Options& options, const Config& config, const TextClasses& text) {
+  const ClassSummary summary = summarise_classes(make_layout(text.classes), text.vocabulary);
+  const StepShape step = step_shape(config, text.vocabulary);
+  const double cost = expected_step_cost(step, text.vocabulary, text.classes);
+  const Worth worth{text.log_likelihood(config), cost / static_cast<double>(step.tokens)};
+  Output out("-");
+  out.write(options.format == "text" ? as_text(summary, worth, text.vocabulary)
+                                     : as_json(summary, worth, text.vocabulary));
+  out.finish();
+}
+
 ExitCode run_classes(const Options& options) {
+  const SignalRequests signals;
   Config config = options.config.load();
   options.runtime.apply(config.runtime);
-  const auto [vocabulary, classes, log_likelihood] = read_classes(config, [] { return false; });
-  const ClassSummary summary = summarise_classes(make_layout(classes), vocabulary);
-  const StepShape step = step_shape(config, vocabulary);
-  const Worth worth{log_likelihood,
-                    expected_step_cost(step, vocabulary, classes) / static_cast<double>(step.tokens)};
-  if (!options.output.empty() && options.output != "-") {
-    write_file(options.output, format_classes(vocabulary, classes));
+  std::optional<ClassesOutput> output;
+  if (!options.output.empty()) output.emplace(options.output);
+  try {
+    const TextClasses text = read_classes(config, [&signals] { return signals.stop_requested(); });
+    if (output) output->write(format_classes(text.vocabulary, text.classes));
+    if (options.output != "-") show(options, config, text);
+  } catch (const ReadingStopped&) {
+    return ExitCode::interrupted;
   }
-  Output out("-");
-  if (options.output == "-") {
-    out.write(format_classes(vocabulary, classes));
-  } else {
-    out.write(options.format == "text" ? as_text(summary, worth, vocabulary)
-                                       : as_json(summary, worth, vocabulary));
-  }
-  out.finish();
   return ExitCode::done;
 }
 
@@ -135,13 +174,18 @@ Command add_classes(CLI::App& app) {
   command->footer(
       "Reads the training text and makes the classes that hsm train would make. A copy of the text as "
       "numbers\n"
-      "lies in data.cache, or where TMPDIR says, while it works.\n"
+      "lies in data.cache, or where TMPDIR says, while it works. SIGINT and SIGTERM end it with status 75.\n"
       "\n"
       "Examples:\n"
       "  hsm classes --config configs/quickstart.json\n"
       "  hsm classes --config configs/novels.json --set classes.shortlist=1000 --format jsonl\n"
       "  hsm classes --config configs/ptb-small.json --output classes.txt");
-  return {command, [options] { return run_classes(*options); }};
+  return {command, [options, command] {
+            if (options->output == "-" && command->count("--format") > 0) {
+              throw UsageError("--format: says how the summary is written, which --output - leaves out");
+            }
+            return run_classes(*options);
+          }};
 }
 
 }  // namespace hsm::cli

@@ -4,11 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/available_threads.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/size.h"
 #include "base/thread_pool.h"
@@ -142,30 +146,38 @@ WordClasses make_classes(const Config& config, const Vocabulary& vocabulary, con
                       {&train, &pool, report.report()});
 }
 
-/// A token file that is gone once it has been opened.
-class PassingTokens {
+/// A folder of one's own, gone with the object.
+class PrivateFolder {
  public:
-  explicit PassingTokens(const Config& config)
-      : path_((config.data.cache.empty() ? std::filesystem::temp_directory_path()
-                                         : std::filesystem::path(config.data.cache)) /
-              ("hsm-classes-" + std::to_string(::getpid()) + ".tokens")) {}
-  ~PassingTokens() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
+  explicit PrivateFolder(const std::filesystem::path& parent) {
+    std::string name = (parent / "hsm-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      throw ResourceError(parent.string() + ": no folder can be made in it: " + std::strerror(errno));
+    }
+    path_ = name;
   }
-  PassingTokens(const PassingTokens&) = delete;
-  PassingTokens& operator=(const PassingTokens&) = delete;
+  ~PrivateFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] TokenFile open() const {
-    TokenFile tokens(path_);
-    std::filesystem::remove(path_);
-    return tokens;
-  }
 
  private:
   std::filesystem::path path_;
 };
+
+// Where tokens may lie that are needed once.
+std::filesystem::path folder_for_tokens(const Config& config) {
+  if (!config.data.cache.empty()) {
+    make_directories(config.data.cache);
+    return config.data.cache;
+  }
+  const char* folder = std::getenv("TMPDIR");
+  return folder != nullptr && *folder != '\0' ? folder : "/tmp";
+}
 
 }  // namespace
 
@@ -217,13 +229,18 @@ StepShape step_shape(const Config& config, const Vocabulary& vocabulary) {
 }
 
 TextClasses read_classes(const Config& config, const std::function<bool()>& stop) {
-  const PassingTokens file(config);
-  Vocabulary vocabulary = read_text(config, corpus_options(config, false), file.path(), stop);
-  const TokenFile tokens = file.open();
+  const PrivateFolder folder(folder_for_tokens(config));
+  const std::filesystem::path path = folder.path() / "train.tokens";
+  Vocabulary vocabulary = read_text(config, corpus_options(config, false), path, stop);
+  TokenFile tokens(path);
   ThreadPool pool = make_pool(config);
   WordClasses classes = make_classes(config, vocabulary, tokens, pool, stop);
-  const double log_likelihood = class_bigram_likelihood(tokens, vocabulary, classes, pool);
-  return {std::move(vocabulary), std::move(classes), log_likelihood};
+  return {std::move(vocabulary), std::move(classes), std::move(tokens)};
+}
+
+double TextClasses::log_likelihood(const Config& config) const {
+  ThreadPool pool = make_pool(config);
+  return class_bigram_likelihood(train, vocabulary, classes, pool);
 }
 
 }  // namespace hsm

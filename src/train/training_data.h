@@ -40,12 +40,17 @@ TrainingData reopen_data(const Config& config, const RunDirectory& directory,
 /// How a training step uses the head, for the cost of classes.
 StepShape step_shape(const Config& config, const Vocabulary& vocabulary);
 
-/// The vocabulary and classes that prepare_data would make, and nothing left on disk.
+/// The vocabulary and classes that prepare_data would make.
 struct TextClasses {
   Vocabulary vocabulary;
   WordClasses classes;
-  double log_likelihood = 0;  ///< class_bigram_likelihood()
+  TokenFile train;  ///< no longer in any folder
+
+  /// class_bigram_likelihood() of the training text.
+  [[nodiscard]] double log_likelihood(const Config& config) const;
 };
+/// Leaves nothing on disk. Throws ReadingStopped when `stop` says so, ResourceError when there is no room for
+/// the tokens in data.cache, or without it in the folder for temporary files.
 TextClasses read_classes(const Config& config, const std::function<bool()>& stop);
 
 }  // namespace hsm

@@ -56,6 +56,12 @@ TEST(StepCost, AClusterOfOneWordCostsNothingBelowTheRoot) {
   EXPECT_EQ(expected_step_cost({10, 10}, 3, one, 100), expected_step_cost({10, 10}, 4, {}, 100));
 }
 
+TEST(StepCost, HasTheSameBitsOnEveryMachine) {
+  // By sums and products in a fixed order, so that classes are the same wherever they are made.
+  EXPECT_EQ(expected_leaf_cost({200, 400}, {100, 5'000}, 929'589), 0x1.0dc98ac16f598p+14);
+  EXPECT_EQ(expected_leaf_cost({650, 701}, {37, 3}, 2'088'628), 0x1.5198b810f35c4p+4);
+}
+
 double cost_of(const Vocabulary& vocabulary, BinWeight weight, const StepShape& step, ClassSizes sizes) {
   return expected_step_cost(step, vocabulary,
                             frequency_classes(vocabulary, weight, sizes.shortlist, sizes.clusters));
@@ -67,7 +73,7 @@ TEST(AutomaticSizes, CostNoMoreThanAnyOthers) {
            {10'000, {200, 400}}, {30'000, {200, 700}}, {3'000, {650, 20}}, {500, {64, 12'800}}}) {
     const Vocabulary vocabulary = zipf_vocabulary(words);
     for (const BinWeight weight : {BinWeight::count, BinWeight::square_root}) {
-      const ClassSizes sizes = choose_class_sizes(vocabulary, weight, step, {}, {});
+      const ClassSizes sizes = choose_class_sizes(vocabulary, weight, step, {});
       const double chosen = cost_of(vocabulary, weight, step, sizes);
       const int64_t shortest = std::min<int64_t>(200, words / 10);
       EXPECT_GE(sizes.shortlist, shortest);
@@ -90,16 +96,16 @@ TEST(AutomaticSizes, CostNoMoreThanAnyOthers) {
 TEST(AutomaticSizes, WhatIsGivenStays) {
   const Vocabulary vocabulary = zipf_vocabulary(5'000);
   const StepShape step{200, 400};
-  const ClassSizes both = choose_class_sizes(vocabulary, BinWeight::count, step, 7, 9);
+  const ClassSizes both = choose_class_sizes(vocabulary, BinWeight::count, step, {7, 9});
   EXPECT_EQ(both.shortlist, 7);
   EXPECT_EQ(both.clusters, 9);
-  const ClassSizes by_shortlist = choose_class_sizes(vocabulary, BinWeight::count, step, 50, {});
+  const ClassSizes by_shortlist = choose_class_sizes(vocabulary, BinWeight::count, step, {.shortlist = 50});
   EXPECT_EQ(by_shortlist.shortlist, 50);
   for (const int64_t clusters : {10, 60, 200, 800}) {
     EXPECT_LE(cost_of(vocabulary, BinWeight::count, step, by_shortlist),
               1.02 * cost_of(vocabulary, BinWeight::count, step, {50, clusters}));
   }
-  const ClassSizes by_clusters = choose_class_sizes(vocabulary, BinWeight::count, step, {}, 300);
+  const ClassSizes by_clusters = choose_class_sizes(vocabulary, BinWeight::count, step, {.clusters = 300});
   EXPECT_EQ(by_clusters.clusters, 300);
   for (const int64_t shortlist : {200, 500, 1200, 2400}) {
     EXPECT_LE(cost_of(vocabulary, BinWeight::count, step, by_clusters),
@@ -107,17 +113,41 @@ TEST(AutomaticSizes, WhatIsGivenStays) {
   }
 }
 
+TEST(AutomaticSizes, LeaveRoomBelowALimitOnClusters) {
+  const Vocabulary vocabulary = zipf_vocabulary(5'000);
+  for (const int64_t largest : {1, 2, 15, 100, 10'000}) {
+    const ClassSizes sizes =
+        choose_class_sizes(vocabulary, BinWeight::square_root, {200, 400}, {.largest = largest});
+    const int64_t binned = RankedWords(vocabulary, BinWeight::square_root).size() -
+                           RankedWords(vocabulary, BinWeight::square_root).first_binned(sizes.shortlist);
+    EXPECT_LE(sizes.clusters, binned);
+    EXPECT_GE(2 * largest * sizes.clusters, largest == 1 ? 2 * binned : 3 * binned) << largest;
+  }
+  EXPECT_LE(choose_class_sizes(vocabulary, BinWeight::square_root, {200, 400}, {.most_clusters = 9}).clusters,
+            9);
+}
+
+TEST(AutomaticSizes, AShortlistLeavesTheWordsThatClustersNeed) {
+  const Vocabulary vocabulary = zipf_vocabulary(1'000);
+  for (const int64_t clusters : {950, 997, 998}) {
+    const ClassSizes sizes =
+        choose_class_sizes(vocabulary, BinWeight::square_root, {200, 400}, {.clusters = clusters});
+    EXPECT_NO_THROW(frequency_classes(vocabulary, BinWeight::square_root, sizes.shortlist, sizes.clusters))
+        << clusters << " clusters, shortlist " << sizes.shortlist;
+  }
+}
+
 TEST(AutomaticSizes, FollowTheStep) {
   const Vocabulary vocabulary = zipf_vocabulary(30'000);
-  const ClassSizes small = choose_class_sizes(vocabulary, BinWeight::square_root, {200, 20}, {}, {});
-  const ClassSizes large = choose_class_sizes(vocabulary, BinWeight::square_root, {200, 12'800}, {}, {});
+  const ClassSizes small = choose_class_sizes(vocabulary, BinWeight::square_root, {200, 20}, {});
+  const ClassSizes large = choose_class_sizes(vocabulary, BinWeight::square_root, {200, 12'800}, {});
   EXPECT_NE(small.shortlist * 100'000 + small.clusters, large.shortlist * 100'000 + large.clusters);
 }
 
 TEST(AutomaticSizes, ExistForTheSmallestVocabularies) {
   for (int64_t words = 3; words < 40; ++words) {
     const Vocabulary vocabulary = zipf_vocabulary(words, 30);
-    const ClassSizes sizes = choose_class_sizes(vocabulary, BinWeight::square_root, {8, 6}, {}, {});
+    const ClassSizes sizes = choose_class_sizes(vocabulary, BinWeight::square_root, {8, 6}, {});
     EXPECT_NO_THROW(frequency_classes(vocabulary, BinWeight::square_root, sizes.shortlist, sizes.clusters))
         << words;
   }

@@ -22,7 +22,32 @@ TEST_F(BigramsTest, AreThePairsOfTheText) {
     ++pairs[{ids[i] % 17, ids[(i + 1) % ids.size()] % 17}];
   }
   ThreadPool pool(3);
-  const NeighbourLists after = count_successors(SampledTokens(corpus.tokens), item_of, 17, pool, [] {});
+  // In one pass over the text, in several, and with less room than the most frequent item needs.
+  int64_t calls = 0;
+  const auto read = [&](int64_t pass_bytes) {
+    double done = 0;
+    calls = 0;
+    return count_successors(SampledTokens(corpus.tokens), item_of, 17, pool, pass_bytes, [&](double part) {
+      EXPECT_GE(part, done);
+      EXPECT_LE(part, 1);
+      done = part;
+      ++calls;
+    });
+  };
+  const NeighbourLists after = read(kPassBytes);
+  EXPECT_EQ(calls, 1);
+  for (const int64_t pass_bytes : {6'000, 4}) {
+    const NeighbourLists again = read(pass_bytes);
+    EXPECT_GT(calls, 3);
+    ASSERT_EQ(again.pairs(), after.pairs());
+    for (int64_t item = 0; item < 17; ++item) {
+      ASSERT_EQ(again.of(item).size(), after.of(item).size());
+      for (size_t i = 0; i < after.of(item).size(); ++i) {
+        EXPECT_EQ(again.of(item)[i].item, after.of(item)[i].item);
+        EXPECT_EQ(again.of(item)[i].count, after.of(item)[i].count);
+      }
+    }
+  }
   EXPECT_EQ(after.items(), 17);
   EXPECT_EQ(after.pairs(), static_cast<int64_t>(pairs.size()));
   for (int32_t item = 0; item < 17; ++item) {

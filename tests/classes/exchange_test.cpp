@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/hash.h"
 #include "classes/class_likelihood.h"
 #include "classes/class_text.h"
 #include "classes/frequency.h"
@@ -155,6 +156,73 @@ TEST_F(ExchangeTest, IsTheSameForAnyNumberOfThreads) {
   }
 }
 
+TEST_F(ExchangeTest, IsTheSameOnEveryMachine) {
+  // Made once; another processor, compiler or C library must give the same.
+  const ClassCorpus corpus = corpus_of(chain_text(4, 30'000, 2'000, 12));
+  ExchangeOptions options{.shortlist = 50, .clusters = 30, .exchanged = 900};
+  options.limits = {200, 1e-5, {200, 400}};
+  const WordClasses classes = classes_of(corpus, options, 2);
+  Hasher hasher;
+  hasher.add(classes.cluster_of.data(), classes.cluster_of.size() * sizeof(int32_t));
+  EXPECT_EQ(hasher.hex(), "fadf3033d64b75a3");
+}
+
+TEST_F(ExchangeTest, IsTheSameHoweverOftenTheTextIsRead) {
+  const ClassCorpus corpus = corpus_of(chain_text(4, 20'000, 1'000, 12));
+  const ExchangeOptions options{.shortlist = 50, .clusters = 20, .exchanged = 300};
+  const WordClasses once = classes_of(corpus, options);
+  for (const int64_t pass_bytes : {20'000, 16}) {
+    ExchangeOptions often = options;
+    often.pass_bytes = pass_bytes;
+    EXPECT_EQ(classes_of(corpus, often).cluster_of, once.cluster_of) << pass_bytes;
+  }
+}
+
+TEST_F(ExchangeTest, LearnsFromASampleOfALongText) {
+  // A text of one window, over and over, has samples that are twice the window.
+  const CounterRandom random(31, Purpose::sampling);
+  constexpr int64_t kWords = 302;
+  std::vector<int32_t> window(SampledTokens::kWindow);
+  std::vector<Vocabulary::Entry> entries{{"</s>", 0}, {"<unk>", 0}};
+  for (int64_t word = 2; word < kWords; ++word) entries.push_back({"w" + std::to_string(word), 0});
+  uint64_t kind = 0;
+  for (size_t i = 0; i < window.size(); ++i) {
+    kind = random.uniform(i, 0) < 0.1 ? random.below(6, i, 1) : (kind + 1) % 6;
+    const double skewed = random.uniform(i, 2) * random.uniform(i, 3);
+    window[i] = static_cast<int32_t>(2 + 6 * static_cast<uint64_t>(50 * skewed) + kind);
+    ++entries[static_cast<size_t>(window[i])].count;
+  }
+  const auto repeated = [&](int times) {
+    const std::string name = path("repeated" + std::to_string(times));
+    std::vector<Vocabulary::Entry> counted = entries;
+    for (Vocabulary::Entry& entry : counted) entry.count *= times;
+    Vocabulary vocabulary = Vocabulary::from_counts(counted);
+    std::vector<int32_t> ids;
+    for (const Vocabulary::Entry& entry : entries) ids.push_back(*vocabulary.find(entry.word));
+    TokenFileWriter writer(name);
+    for (int i = 0; i < times; ++i) {
+      for (const int32_t number : window) writer.add(ids[static_cast<size_t>(number)]);
+    }
+    writer.commit(1, 0, 0);
+    return ClassCorpus{std::move(vocabulary), TokenFile(name)};
+  };
+  ExchangeOptions options{.shortlist = 10, .clusters = 12, .exchanged = 200};
+  options.limits = {100, 1e-6, {200, 400}};
+  const WordClasses expected = classes_of(repeated(2), options);
+  options.most_tokens = 2 * SampledTokens::kWindow;
+  EXPECT_EQ(classes_of(repeated(8), options).cluster_of, expected.cluster_of);
+}
+
+TEST_F(ExchangeTest, OneClusterTakesAllWords) {
+  const ClassCorpus corpus = corpus_of(chain_text(4, 2'000, 100, 5));
+  const WordClasses classes = classes_of(corpus, {.shortlist = 10, .clusters = 1});
+  ASSERT_EQ(classes.clusters, 1);
+  for (int32_t id = 0; id < corpus.vocabulary.size(); ++id) {
+    const bool reserved = id == corpus.vocabulary.unknown() || id == corpus.vocabulary.end_of_sentence();
+    EXPECT_EQ(classes.cluster_of[static_cast<size_t>(id)], reserved || id < 10 ? kShortlist : 0);
+  }
+}
+
 TEST_F(ExchangeTest, ClustersStayWithinTheirLimit) {
   const ClassCorpus corpus = corpus_of(chain_text(6, 20'000, 700, 4));
   const int64_t clustered = corpus.vocabulary.size() - 22;
@@ -242,17 +310,23 @@ TEST_F(ExchangeTest, SizesThatCannotBeAreRefusedWithTheLimits) {
   EXPECT_THAT(refusal({.clusters = 3, .limits = {.largest = 2}}),
               HasSubstr("classes.largest: 2 given, expected at least 3 for 8 words in 3 clusters"));
   EXPECT_NO_THROW(classes_of(corpus, {.clusters = 3, .limits = {.largest = 3}}));
+  const ClassCorpus large{zipf_vocabulary(30'000), TokenFile(path("tokens"))};
+  EXPECT_THAT(message_of<UsageError>([&] { classes_of(large, {.clusters = kMostExchangeClusters + 1}); }),
+              HasSubstr("classes.clusters: 20001 given, expected at most 20000"));
 }
 
-TEST_F(ExchangeTest, AReportCanEndIt) {
+TEST_F(ExchangeTest, AReportCanEndItAtEachStage) {
   const ClassCorpus corpus = corpus_of(chain_text(4, 2'000, 50, 5));
   struct Enough {};
   ThreadPool pool(2);
-  EXPECT_THROW(exchange_classes(corpus.tokens, corpus.vocabulary, {.clusters = 4}, pool,
-                                [](const ExchangeProgress& progress) {
-                                  if (progress.round == 2) throw Enough{};
-                                }),
-               Enough);
+  for (const ExchangeStage stage :
+       {ExchangeStage::counting, ExchangeStage::exchanging, ExchangeStage::placing}) {
+    EXPECT_THROW(exchange_classes(corpus.tokens, corpus.vocabulary, {.clusters = 4, .exchanged = 20}, pool,
+                                  [&](const ExchangeProgress& progress) {
+                                    if (progress.stage == stage) throw Enough{};
+                                  }),
+                 Enough);
+  }
 }
 
 }  // namespace

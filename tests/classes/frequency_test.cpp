@@ -135,7 +135,7 @@ TEST(FrequencyBins, SizesThatCannotBeAreRefusedWithTheLimits) {
   EXPECT_THAT(refusal(40, 10), HasSubstr("classes.clusters: 10 given, expected 1 to 9,"));
   EXPECT_THAT(refusal(-1, 3), HasSubstr("classes.shortlist: -1 given"));
   EXPECT_THAT(refusal(49, 1), HasSubstr("classes.shortlist: 49 given, but the vocabulary has 50 words"));
-  EXPECT_THAT(refusal(1000, 1), HasSubstr("classes.shortlist: 1,000 given"));
+  EXPECT_THAT(refusal(1000, 1), HasSubstr("classes.shortlist: 1000 given"));
   EXPECT_NO_THROW(frequency_classes(vocabulary, BinWeight::count, 0, 48));
   EXPECT_THAT(message_of<UsageError>([] { parse_bin_weight("log"); }),
               HasSubstr("classes.weight: \"log\" given, expected \"count\" or \"sqrt\""));

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -8,6 +12,7 @@
 
 #include "base/file.h"
 #include "cli/program.h"
+#include "cli/running_program.h"
 #include "cli/sample_model.h"
 
 namespace hsm {
@@ -105,6 +110,54 @@ TEST_F(Classes, ReadsStandardInput) {
       run_program({"classes", "--config", folder_ / "c.json", "--set", "data.train=-"}, test::sample_text());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, from_file.out);
+}
+
+TEST_F(Classes, AnOutputThatCannotBeWrittenIsKnownBeforeTheTextIsRead) {
+  for (const std::string& output : {folder_ / "none/classes.txt", folder_.path().string()}) {
+    const Outcome outcome = run({"--set", "data.train=" + (folder_ / "none.txt"), "--output", output});
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(output));
+  }
+}
+
+TEST_F(Classes, AFailureLeavesTheOldFile) {
+  const std::string old = folder_.write("classes.txt", "old 1\n");
+  EXPECT_EQ(run({"--set", "classes.clusters=5000", "--output", old}).code, 2);
+  EXPECT_EQ(read_file(old), "old 1\n");
+}
+
+TEST_F(Classes, AFormatIsRefusedWhereNoSummaryIsWritten) {
+  const Outcome outcome = run({"--output", "-", "--format", "jsonl"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--format"));
+}
+
+TEST_F(Classes, AFolderForTemporaryFilesThatIsMissingIsNamed) {
+  const Outcome outcome =
+      run_program({{"classes", "--config", folder_ / "c.json"}, "", {}, {{"TMPDIR", folder_ / "none"}}});
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr(folder_ / "none"));
+}
+
+TEST_F(Classes, ASignalEndsThemAndLeavesNothing) {
+  const std::string text = folder_ / "text.fifo";
+  ASSERT_EQ(::mkfifo(text.c_str(), 0600), 0);
+  const auto before = test::snapshot(folder_.path());
+  test::RunningProgram program({"classes", "--config", folder_ / "c.json", "--set", "data.train=" + text,
+                                "--set", "data.cache=" + (folder_ / "cache")},
+                               "/dev/null");
+  const auto previous = std::signal(SIGPIPE, SIG_IGN);  // the program needn't read to the end
+  {
+    std::ofstream out(text);
+    out << "a b c\n" << std::flush;
+    program.send(SIGTERM);
+    // The end of the text is read after the signal, whenever that comes.
+    for (int i = 0; i < 100'000; ++i) out << "a b c d e f g h\n";
+  }
+  std::signal(SIGPIPE, previous);
+  EXPECT_EQ(program.wait(), 75);
+  EXPECT_EQ(test::snapshot(folder_.path()), before);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "cache"));
 }
 
 }  // namespace
