@@ -135,16 +135,14 @@ class Checker {
 void check_config(const Config& config, const GivenValues& given, const std::string& name, ConfigUse use,
                   Problems& problems) {
   Checker checker(config, given, name, problems);
+  if (use == ConfigUse::training) checker.required();
   checker.data();
   checker.vocabulary();
   checker.classes();
   checker.model();
   checker.train();
   checker.decode();
-  if (use == ConfigUse::training) {
-    checker.required();
-    checker.validations();
-  }
+  if (use == ConfigUse::training) checker.validations();
 }
 
 }  // namespace hsm

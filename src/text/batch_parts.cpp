@@ -21,9 +21,12 @@ void check_options(const BatchOptions& options) {
 
 WindowLengths::WindowLengths(const BatchOptions& options)
     : random_(options.seed, Purpose::bptt_length), shortest_(options.bptt), longest_(options.bptt) {
-  const auto length = static_cast<double>(options.bptt);
-  shortest_ = std::max<int64_t>(1, std::llround(length * (1 - options.bptt_jitter)));
-  longest_ = std::max(shortest_, static_cast<int64_t>(std::llround(length * (1 + options.bptt_jitter))));
+  // The whole numbers from bptt − spread to bptt + spread. A jitter of 0.3 is a hair less than that in
+  // binary.
+  const double spread = static_cast<double>(options.bptt) * options.bptt_jitter;
+  const auto whole = static_cast<int64_t>(std::floor(spread * (1 + 1e-12)));
+  shortest_ = std::max<int64_t>(1, options.bptt - whole);
+  longest_ = options.bptt + whole;
 }
 
 int64_t WindowLengths::draw(int64_t epoch, int64_t index) const {

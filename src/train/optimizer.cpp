@@ -118,14 +118,17 @@ void Optimizer::stand_at(int64_t updates) {
 }
 
 void Optimizer::append_state(std::vector<StateTensor>& tensors) {
-  append_tensors(tensors);
+  append_moments(tensors);
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    if (!kept_[i].stamps.empty()) tensors.push_back(stamps(i));
+  }
   rates_.assign(history_.rates().begin(), history_.rates().end());
   tensors.push_back({kRates, DType::f64, {static_cast<int64_t>(rates_.size())}, rates_.data()});
   updates_ = history_.step();
   tensors.push_back({kUpdates, DType::i64, {1}, &updates_});
 }
 
-void Optimizer::append_tensors(std::vector<StateTensor>& tensors) {
+void Optimizer::append_moments(std::vector<StateTensor>& tensors) {
   for (size_t i = 0; i < kept_.size(); ++i) {
     const Parameter& parameter = parameters_[i];
     Kept& kept = kept_[i];
@@ -137,16 +140,18 @@ void Optimizer::append_tensors(std::vector<StateTensor>& tensors) {
       tensors.push_back(
           {"optimizer.second." + parameter.name, DType::f32, parameter.shape, kept.second.data()});
     }
-    if (!kept.stamps.empty()) {
-      tensors.push_back(
-          {"optimizer.stamps." + parameter.name, DType::i64, {parameter.shape.front()}, kept.stamps.data()});
-    }
   }
+}
+
+StateTensor Optimizer::stamps(size_t parameter) {
+  const Parameter& tensor = parameters_[parameter];
+  return {
+      "optimizer.stamps." + tensor.name, DType::i64, {tensor.shape.front()}, kept_[parameter].stamps.data()};
 }
 
 void Optimizer::restore(const Checkpoint& checkpoint) {
   std::vector<StateTensor> tensors;
-  append_tensors(tensors);
+  append_moments(tensors);
   checkpoint.restore(tensors);
   const TensorRef* saved = checkpoint.file.find(kRates);
   rates_.assign(saved == nullptr ? 0 : static_cast<size_t>(saved->count()), 0.0);
@@ -161,6 +166,15 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
     }
   }
   history_ = kernels::StepHistory(updates_, rates_);
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    if (kept_[i].stamps.empty()) continue;
+    const StateTensor tensor = stamps(i);
+    if (checkpoint.file.find(tensor.name) != nullptr) {
+      checkpoint.restore(std::vector<StateTensor>{tensor});
+    } else {  // of a run without weight decay so far, whose rows are all up to date
+      std::fill(kept_[i].stamps.begin(), kept_[i].stamps.end(), updates_);
+    }
+  }
 }
 
 }  // namespace hsm

@@ -63,7 +63,8 @@ class Optimizer {
 
   [[nodiscard]] kernels::OptimizerSlot slot(size_t parameter);
   [[nodiscard]] double gradient_norm() const;
-  void append_tensors(std::vector<StateTensor>& tensors);
+  void append_moments(std::vector<StateTensor>& tensors);
+  [[nodiscard]] StateTensor stamps(size_t parameter);
 
   kernels::OptimizerOptions options_;
   double clip_norm_;

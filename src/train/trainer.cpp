@@ -62,7 +62,6 @@ Outcome train_in(const RunDirectory& directory, const Config& config, bool resum
     return Outcome::finished;
   }
   make_directories(directory.checkpoints());
-  write_file(directory.config(), dump_config(config));
   const TrainingData data = checkpoint
                                 ? reopen_data(config, directory, checkpoint->state.data_hash, requests.stop)
                                 : prepare_data(config, directory, requests.stop);
@@ -72,9 +71,13 @@ Outcome train_in(const RunDirectory& directory, const Config& config, bool resum
   describe(shape, data.layout);
   const auto engine = make_engine(config, shape, data.layout, pool);
   TrainingLoop loop({config, directory, data, *engine, checkpoints, pool});
+  // Settings are written once they have proved to work, so that those that fail can be mended.
   if (checkpoint) {
     loop.resume(*checkpoint);
+    write_file(directory.config(), dump_config(config));
   } else {
+    save_words(data, directory);
+    write_file(directory.config(), dump_config(config));
     loop.start();
   }
   return loop.run(requests);

@@ -121,6 +121,16 @@ class TextReader {
   std::function<bool()> stop_;
 };
 
+// Adds the texts that aren't trained on, and what follows from the rest.
+TrainingData complete(const Config& config, const TextReader& reader, Vocabulary vocabulary,
+                      WordClasses classes, TokenFile train, std::string hash) {
+  HeadLayout layout = make_layout(classes);
+  auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
+  auto test = reader.read_if_any("test", config.data.test, vocabulary);
+  return {std::move(vocabulary), std::move(classes), std::move(layout), std::move(train),
+          std::move(valid),      std::move(test),    std::move(hash)};
+}
+
 void warn_of_untrained_unknown(const Config& config, const Vocabulary& vocabulary) {
   if (vocabulary.count(vocabulary.unknown()) > 0 || config.vocabulary.unk_singletons) return;
   spdlog::warn(
@@ -194,23 +204,24 @@ TrainingData prepare_data(const Config& config, const RunDirectory& directory,
   const TextReader reader(config, directory, false, stop);
   Vocabulary vocabulary = reader.make_vocabulary();
   warn_of_untrained_unknown(config, vocabulary);
-  vocabulary.save(directory.vocabulary());
   TokenFile train = reader.open_training();
   ThreadPool pool = make_pool(config);
-  const WordClasses classes = make_classes(config, vocabulary, train, pool, stop);
-  save_classes(directory.classes(), vocabulary, classes);
+  WordClasses classes = make_classes(config, vocabulary, train, pool, stop);
   std::string hash = hash_of(train);
-  auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
-  auto test = reader.read_if_any("test", config.data.test, vocabulary);
-  return {std::move(vocabulary), make_layout(classes), std::move(train),
-          std::move(valid),      std::move(test),      std::move(hash)};
+  return complete(config, reader, std::move(vocabulary), std::move(classes), std::move(train),
+                  std::move(hash));
+}
+
+void save_words(const TrainingData& data, const RunDirectory& directory) {
+  data.vocabulary.save(directory.vocabulary());
+  save_classes(directory.classes(), data.vocabulary, data.classes);
 }
 
 TrainingData reopen_data(const Config& config, const RunDirectory& directory,
                          const std::string& expected_hash, const std::function<bool()>& stop) {
   const TextReader reader(config, directory, true, stop);
   Vocabulary vocabulary = Vocabulary::load(directory.vocabulary());
-  const WordClasses classes = load_classes(directory.classes(), vocabulary);
+  WordClasses classes = load_classes(directory.classes(), vocabulary);
   TokenFile train = reader.read("train", config.data.train, vocabulary);
   std::string hash = hash_of(train);
   if (hash != expected_hash) {
@@ -218,10 +229,8 @@ TrainingData reopen_data(const Config& config, const RunDirectory& directory,
                     directory.path().string() + " began with (hash " + hash + ", expected " + expected_hash +
                     ")");
   }
-  auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
-  auto test = reader.read_if_any("test", config.data.test, vocabulary);
-  return {std::move(vocabulary), make_layout(classes), std::move(train),
-          std::move(valid),      std::move(test),      std::move(hash)};
+  return complete(config, reader, std::move(vocabulary), std::move(classes), std::move(train),
+                  std::move(hash));
 }
 
 StepShape step_shape(const Config& config, const Vocabulary& vocabulary) {

@@ -17,6 +17,7 @@ namespace hsm {
 /// All that a run reads: vocabulary, classes as the order of the head's rows, texts as token files.
 struct TrainingData {
   Vocabulary vocabulary;
+  WordClasses classes;
   HeadLayout layout;
   TokenFile train;
   std::optional<TokenFile> valid;
@@ -27,10 +28,13 @@ struct TrainingData {
   [[nodiscard]] std::unique_ptr<BatchSource> batches(const Config& config) const;
 };
 
-/// Reads the texts, makes vocabulary and classes, and writes both to the run's directory. Throws
-/// ReadingStopped when `stop` says so.
+/// Reads the texts, makes vocabulary and classes. What it writes to the run's directory, token files, makes
+/// no run of it: that begins with save_words(). Throws ReadingStopped when `stop` says so.
 TrainingData prepare_data(const Config& config, const RunDirectory& directory,
                           const std::function<bool()>& stop);
+
+/// Writes vocabulary and classes to the run's directory.
+void save_words(const TrainingData& data, const RunDirectory& directory);
 
 /// As prepare_data for a run that goes on: vocabulary and classes are those of its directory. DataError when
 /// the training text is no longer the one whose hash is `expected_hash`.

@@ -55,8 +55,7 @@ TrainingLoop::TrainingLoop(const TrainingParts& parts)
 void TrainingLoop::start() {
   state_.data_hash = parts_.data.hash;
   metrics_.emplace(parts_.directory.metrics(), 0);
-  const OptimizerConfig& optimizer = parts_.config.train.optimizer;
-  if (optimizer.name == "asgd" && optimizer.average_patience == 0) parts_.engine.start_averaging();
+  average_from_now_on_if_asked();
   metrics_->append({{"event", "start"},
                     {"parameters", parts_.engine.shape().parameter_count()},
                     {"words", parts_.engine.shape().words},
@@ -70,6 +69,7 @@ void TrainingLoop::resume(const Checkpoint& checkpoint) {
   state_ = checkpoint.state;
   schedule_.restore(state_.plateau);
   parts_.engine.restore(checkpoint);
+  average_from_now_on_if_asked();
   saved_step_ = state_.position.step;
   rate_ = schedule_.rate(state_.position.epoch, state_.position.step);
   metrics_.emplace(parts_.directory.metrics(), state_.metrics_bytes);
@@ -81,6 +81,12 @@ void TrainingLoop::resume(const Checkpoint& checkpoint) {
   if (state_.validations.best_step == state_.position.step) save_model();
   report_.say(fmt::format("going on after step {} ({})", state_.position.step,
                           epoch_label(state_.position.epoch + 1, parts_.config.train.epochs)));
+}
+
+void TrainingLoop::average_from_now_on_if_asked() {
+  const OptimizerConfig& optimizer = parts_.config.train.optimizer;
+  if (optimizer.name != "asgd" || optimizer.average_patience > 0 || parts_.engine.averaging()) return;
+  parts_.engine.start_averaging();
 }
 
 Outcome TrainingLoop::run(const TrainingRequests& requests) {

@@ -163,6 +163,24 @@ TEST_F(Batches, JitterChangesTheLengthsAndNothingElse) {
       jittered->window(0, 0).steps * 1000 + jittered->window(0, 1).steps * 30 + jittered->window(0, 2).steps);
 }
 
+TEST_F(Batches, LengthsWithJitterAreTheWholeNumbersWithinItsBounds) {
+  make_corpus(400, 20);
+  for (const auto& [bptt, jitter, shortest, longest] :
+       std::vector<std::tuple<int64_t, double, int64_t, int64_t>>{
+           {10, 0.3, 7, 13}, {7, 0.5, 4, 10}, {5, 0.15, 5, 5}, {3, 0.99, 1, 5}, {10, 0.15, 9, 11}}) {
+    BatchOptions options;
+    options.bptt = bptt;
+    options.bptt_jitter = jitter;
+    const auto batches = make_stream_batches(*tokens_, vocabulary_, options);
+    std::set<int64_t> seen;
+    for (int64_t window = 0; window + 1 < batches->windows(0); ++window) {
+      seen.insert(batches->window(0, window).steps);
+    }
+    EXPECT_EQ(*seen.begin(), shortest) << bptt << " ± " << jitter;
+    EXPECT_EQ(*seen.rbegin(), longest) << bptt << " ± " << jitter;
+  }
+}
+
 TEST_F(Batches, ACorpusShorterThanItsStreamsIsRefused) {
   corpus_ = {1, 2, 0};
   write_tokens();

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,7 @@
 #include "base/memory.h"
 #include "eval/scoring.h"
 #include "model/model_directory.h"
+#include "model/safetensors.h"
 #include "text/token_file.h"
 #include "train/checkpoint.h"
 #include "train/file_size_limit.h"
@@ -172,6 +174,62 @@ TEST(Trainer, ACalibratedModelIsTheTrainedOneWithScaledLogits) {
   }
 }
 
+TEST(Trainer, AveragesFromTheFirstValidationThatStagnates) {
+  // Plain SGD, with every step's weights kept in checkpoints, makes the steps that are averaged.
+  TinyRun plain;
+  plain.config.train.optimizer.learning_rate = 8;
+  plain.config.train.validate_every = {0, 1, 0};
+  plain.config.train.checkpoint_every = {0, 1, 0};
+  plain.config.train.keep_checkpoints = 1000;
+  plain.config.train.keep_weights = "last";
+  TinyRun averaged;
+  averaged.config.train = plain.config.train;
+  averaged.config.train.optimizer.name = "asgd";
+  averaged.config.train.optimizer.average_patience = 2;
+  plain.train();
+  averaged.train();
+
+  std::vector<double> perplexities;
+  int64_t begin = -1;
+  for (const auto& event : plain.events()) {
+    if (!event.contains("valid_perplexity") || event["event"] == "done") continue;
+    const double perplexity = event["valid_perplexity"];
+    for (size_t i = 0; i + 2 < perplexities.size(); ++i) {
+      if (begin < 0 && perplexity > perplexities[i]) begin = event["step"];
+    }
+    perplexities.push_back(perplexity);
+  }
+  const int64_t steps = plain.events("done").at(0)["steps"];
+  ASSERT_GT(begin, 3);
+  ASSERT_LT(begin + 5, steps);
+  const auto checkpoint = [](const TinyRun& run, int64_t step) {
+    return SafetensorsFile(run.checkpoints() / fmt::format("step-{:09}.safetensors", step));
+  };
+  const SafetensorsFile last = checkpoint(averaged, steps);
+  const SavedModel model = open_model(averaged.path());
+  for (const char* name : {"rnn.weight_hh_l0", "head.cluster.bias"}) {
+    std::vector<double> mean;
+    for (int64_t step = begin + 1; step <= steps; ++step) {
+      const SafetensorsFile file = checkpoint(plain, step);
+      const TensorRef* tensor = file.find(std::string("parameter.") + name);
+      ASSERT_NE(tensor, nullptr);
+      const auto* values = static_cast<const float*>(tensor->data);
+      mean.resize(static_cast<size_t>(tensor->count()));
+      // The first of them has left the mean by the time there are two: torch.optim.ASGD.
+      for (size_t i = 0; i < mean.size(); ++i) {
+        const double share = 1.0 / static_cast<double>(std::max<int64_t>(1, step - begin - 1));
+        mean[i] += share * (values[i] - mean[i]);
+      }
+    }
+    for (const TensorRef* tensor :
+         {last.find(std::string("average.") + name), model.weights.find(std::string(name))}) {
+      ASSERT_NE(tensor, nullptr) << name;
+      const auto* values = static_cast<const float*>(tensor->data);
+      for (size_t i = 0; i < mean.size(); ++i) EXPECT_NEAR(values[i], mean[i], 1e-5) << name;
+    }
+  }
+}
+
 TEST(Trainer, WithoutValidationTextTheLastWeightsAreKept) {
   TinyRun run;
   run.config.data.valid.clear();
@@ -315,6 +373,21 @@ TEST(Trainer, RefusesADirectoryThatHoldsARun) {
   EXPECT_EQ(code_of([&] { run.train(); }, &message), ExitCode::usage);
   EXPECT_THAT(message, HasSubstr("--resume"));
   EXPECT_EQ(names_in(run.checkpoints()), before);
+}
+
+TEST(Trainer, AStartThatFailsLeavesNoRun) {
+  TinyRun run;
+  run.config.classes.clusters = 1000;
+  EXPECT_EQ(code_of([&] { run.train(); }), ExitCode::usage);
+  run.config.classes.clusters = 4;
+  const std::vector<std::string> valid = run.config.data.valid;
+  run.config.data.valid = {run.text("missing").string()};
+  EXPECT_NE(code_of([&] { run.train(); }), ExitCode::done);
+  run.config.data.valid = valid;
+  run.config.train.precision = "bf16";
+  EXPECT_EQ(code_of([&] { run.train(); }), ExitCode::usage);
+  run.config.train.precision = "fp32";
+  EXPECT_EQ(run.train(), Outcome::finished);
 }
 
 TEST(Trainer, RefusesADirectoryWhereAnotherTrains) {

@@ -87,8 +87,8 @@ class TorchModel {
     std::vector<int64_t> rows;
     for (const int32_t id : batch.inputs) rows.push_back(head.row_of_word[static_cast<size_t>(id)]);
     at::Tensor x = at::index_select(tensors_[case_.tied ? "head.word.weight" : "embedding.weight"], 0,
-                                    at::tensor(rows, at::kLong))
-                       .view({kSteps, kStreams, shape_.embedding});
+                                    at::tensor(rows, at::kLong));
+    x = (x * row_mask(rows, step)).view({kSteps, kStreams, shape_.embedding});
     x = x * mask(Purpose::dropout_input, case_.dropout.input, shape_.embedding, step, 0);
     int64_t at_state = 0;
     at::Tensor next_state = state_.clone();
@@ -167,6 +167,19 @@ class TorchModel {
                            {kSeed, Purpose::dropout_weight, step, 4 * layer + 1},
                            ones.mutable_data_ptr<float>(), pool_);
     return weight * ones;
+  }
+
+  // Of each row that is read, whether its word is kept, scaled so that the mean stays.
+  [[nodiscard]] at::Tensor row_mask(const std::vector<int64_t>& rows, int64_t step) const {
+    const CounterRandom random(kSeed, Purpose::dropout_embedding_rows);
+    const double probability = case_.dropout.embedding;
+    std::vector<float> scales;
+    for (const int64_t row : rows) {
+      const bool kept =
+          random.uniform(static_cast<uint64_t>(step), static_cast<uint64_t>(row)) >= probability;
+      scales.push_back(kept ? static_cast<float>(1 / (1 - probability)) : 0.0F);
+    }
+    return at::tensor(scales).unsqueeze(1);
   }
 
   at::Tensor mask(Purpose purpose, double probability, int64_t width, int64_t step, int64_t layer) {
@@ -273,12 +286,14 @@ const std::vector<Case> kCases{
     {"weight_drop", "lstm", {9, 7}, 6, false, {.weight = 0.5}},
     {"weight_drop_gru", "gru", {9, 7}, 6, true, {.weight = 0.3}},
     {"penalties", "lstm", {9, 7}, 6, false, {}, {.activation = 2, .temporal = 1}},
+    {"embedding_dropout", "lstm", {9, 7}, 6, false, {.embedding = 0.4}},
+    {"embedding_dropout_tied", "gru", {9, 6}, 6, true, {.embedding = 0.4}},
     {"awd",
      "lstm",
      {9, 6},
      6,
      true,
-     {.input = 0.4, .hidden = 0.25, .output = 0.4, .weight = 0.5, .locked = true},
+     {.input = 0.4, .hidden = 0.25, .output = 0.4, .embedding = 0.3, .weight = 0.5, .locked = true},
      {.activation = 2, .temporal = 1}},
 };
 INSTANTIATE_TEST_SUITE_P(Models, TrainingModelTest, ::testing::ValuesIn(kCases),
