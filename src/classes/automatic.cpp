@@ -42,7 +42,7 @@ std::vector<int64_t> shortlists(const SizeRequest& request, int64_t vocabulary, 
 // Numbers of clusters for so many words.
 std::vector<int64_t> cluster_numbers(const SizeRequest& request, int64_t binned) {
   if (request.clusters) return {*request.clusters};
-  const int64_t most = std::min(binned, request.most_clusters);
+  const int64_t most = std::max<int64_t>(1, std::min(binned, request.most_clusters));
   const int64_t fewest =
       request.largest == 0 ? 1 : (3 * binned + 2 * request.largest - 1) / (2 * request.largest);
   return grid(std::min(most, fewest), most);
