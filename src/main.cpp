@@ -46,6 +46,7 @@ hsm::ExitCode run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // so that a limit on file sizes shows as a failed write, like a full disk
   std::signal(SIGPIPE, SIG_IGN);  // seen as an error of the write, so that a lost log doesn't end a training
   hsm::ExitCode code = hsm::ExitCode::fault;
   try {

@@ -57,8 +57,9 @@ ClassSizes choose_class_sizes(const Vocabulary& vocabulary, BinWeight weight, co
   const int64_t total = vocabulary.total_count();
   const int64_t most_words = request.largest == 0 ? words.size() : request.largest;
   const std::vector<int64_t> candidates = shortlists(request, vocabulary.size(), words.size());
-  ClassSizes best{candidates.front(),
-                  cluster_numbers(request, words.size() - words.first_binned(candidates.front())).back()};
+  // Where none of them can be met, those of the fewest words in clusters are refused with the nearest limits.
+  ClassSizes best{candidates.back(),
+                  cluster_numbers(request, words.size() - words.first_binned(candidates.back())).back()};
   double least = std::numeric_limits<double>::infinity();
   for (const int64_t k : candidates) {
     const int64_t first = words.first_binned(k);

@@ -19,8 +19,8 @@ struct ClassSizes {
 struct SizeRequest {
   std::optional<int64_t> shortlist{};
   std::optional<int64_t> clusters{};
-  /// Most words of a cluster, 0: any number. Clusters are chosen so that on average they hold at most two
-  /// thirds of it: exchange moves words only to where there is room.
+  /// Most words of a cluster, 0: any number. Where there are enough clusters to choose, they hold two thirds
+  /// of it on average, or less: exchange moves words only to where there is room.
   int64_t largest = 0;
   int64_t most_clusters = std::numeric_limits<int64_t>::max();  ///< of those that are chosen
 };

@@ -152,8 +152,8 @@ WordClasses load_classes(const std::filesystem::path& path, const Vocabulary& vo
   if (names.empty())
     throw DataError(reader.name() + ": has no class, expected at least one besides the shortlist");
   if (unknown > 0) {
-    spdlog::info("{}: {} words are not in the vocabulary and passed over", reader.name(),
-                 format_count(unknown));
+    spdlog::info("{}: {} not in the vocabulary and passed over", reader.name(),
+                 unknown == 1 ? "1 word is" : format_count(unknown) + " words are");
   }
   return number_by_name(names, std::move(class_of));
 }

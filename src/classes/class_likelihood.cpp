@@ -21,7 +21,8 @@ double words_likelihood(const Vocabulary& vocabulary, int64_t tokens) {
 }
 
 double class_bigram_likelihood(const TokenFile& tokens, const Vocabulary& vocabulary,
-                               const WordClasses& classes, ThreadPool& pool) {
+                               const WordClasses& classes, ThreadPool& pool,
+                               const std::function<void(double)>& progress) {
   const SampledTokens sample(tokens);
   if (sample.size() == 0) return 0;
   std::vector<int32_t> group_of(classes.cluster_of);
@@ -29,8 +30,7 @@ double class_bigram_likelihood(const TokenFile& tokens, const Vocabulary& vocabu
   for (int32_t& group : group_of) {
     if (group == kShortlist) group = groups++;
   }
-  const NeighbourLists successors =
-      count_successors(sample, group_of, groups, pool, kPassBytes, [](double) {});
+  const NeighbourLists successors = count_successors(sample, group_of, groups, pool, kPassBytes, progress);
   const NLogN of_pair(kPairDiscount);
   const NLogN of_total;
   double sum = words_likelihood(vocabulary, sample.size());

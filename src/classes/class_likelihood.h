@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+
 #include "base/thread_pool.h"
 #include "classes/word_classes.h"
 #include "text/token_file.h"
@@ -11,8 +13,10 @@ namespace hsm {
 /// own:
 ///   1/N · (Σ N(g, g') ln(N(g, g') − d) − 2 Σ N(g) ln N(g) + Σ N(w) ln N(w))
 /// By it classes of the same sizes can be compared. Of a long text a sample is taken (SampledTokens).
+/// `progress` is called now and then, with the part that is done, and may throw.
 double class_bigram_likelihood(const TokenFile& tokens, const Vocabulary& vocabulary,
-                               const WordClasses& classes, ThreadPool& pool);
+                               const WordClasses& classes, ThreadPool& pool,
+                               const std::function<void(double)>& progress);
 
 /// Its part Σ N(w) ln N(w), which is the same for all classes, of so many tokens with the vocabulary's
 /// shares.

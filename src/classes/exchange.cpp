@@ -1,12 +1,13 @@
 #include "classes/exchange.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "base/size.h"
 #include "classes/bigrams.h"
 #include "classes/class_bigrams.h"
 #include "classes/class_likelihood.h"
@@ -215,7 +216,14 @@ void check_sizes(const RankedWords& words, int64_t first, const Vocabulary& voca
     throw UsageError("classes.largest: " + std::to_string(options.limits.largest) +
                      " given, expected at least " + std::to_string(fewest) + " for " +
                      std::to_string(clustered) + " words in " + std::to_string(options.clusters) +
-                     " clusters");
+                     (options.clusters == 1 ? " cluster" : " clusters"));
+  }
+  if (options.clusters > 1 && options.clusters < clustered && options.limits.largest > 0 &&
+      4 * options.limits.largest * options.clusters < 5 * clustered) {
+    spdlog::warn(
+        "classes.largest: {} leaves little room for {} words in {} clusters, so most stay where their "
+        "frequency puts them",
+        options.limits.largest, clustered, options.clusters);
   }
 }
 

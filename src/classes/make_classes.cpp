@@ -1,11 +1,8 @@
 #include "classes/make_classes.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/size.h"
 #include "base/utf8.h"
 #include "classes/automatic.h"
 #include "classes/class_file.h"
@@ -23,14 +20,6 @@ constexpr double kPrice = 1e-6;
 int64_t mean_words(const Vocabulary& vocabulary, const ClassSizes& sizes) {
   const int64_t clustered = std::max<int64_t>(1, vocabulary.size() - sizes.shortlist);
   return std::max<int64_t>(1, (clustered + sizes.clusters - 1) / sizes.clusters);
-}
-
-void warn_of_little_room(int64_t largest, int64_t mean) {
-  if (4 * largest >= 5 * mean) return;
-  spdlog::warn(
-      "classes.largest: {} leaves little room beside the mean of {} words in a cluster, so most words stay "
-      "where their frequency puts them",
-      largest, mean);
 }
 
 void refuse_file(const ClassOptions& options) {
@@ -77,13 +66,11 @@ WordClasses by_exchange(const ClassOptions& options, const Vocabulary& vocabular
   const ClassSizes sizes = choose_class_sizes(
       vocabulary, BinWeight::square_root, step,
       {options.shortlist, options.clusters, options.largest.value_or(0), kMostExchangeClusters});
-  const int64_t mean = mean_words(vocabulary, sizes);
-  if (options.largest && sizes.clusters > 1) warn_of_little_room(*options.largest, mean);
   ExchangeOptions exchange;
   exchange.shortlist = sizes.shortlist;
   exchange.clusters = sizes.clusters;
   exchange.rounds = options.rounds;
-  exchange.limits = {options.largest.value_or(kLargestOfMean * mean), kPrice, step};
+  exchange.limits = {options.largest.value_or(kLargestOfMean * mean_words(vocabulary, sizes)), kPrice, step};
   return exchange_classes(*text.tokens, vocabulary, exchange, *text.pool, text.report);
 }
 

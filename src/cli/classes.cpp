@@ -2,10 +2,13 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -100,17 +103,25 @@ std::string as_json(const ClassSummary& summary, const Worth& worth, const Vocab
   return lines + last.dump() + "\n";
 }
 
+bool is_below(const std::filesystem::path& path, const char* folder) {
+  const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
+  return absolute.begin() != absolute.end() && *std::next(absolute.begin()) == folder;
+}
+
 /// Where the classes go. Opened before the work begins, so that a file that can't be written is known then;
 /// what a regular file held stays until the new classes are whole.
 class ClassesOutput {
  public:
   explicit ClassesOutput(const std::string& path) {
     std::error_code ignored;
-    if (path == "-" ||
-        (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))) {
-      stream_.emplace(path);
+    const bool is_new =
+        std::filesystem::symlink_status(path, ignored).type() == std::filesystem::file_type::not_found;
+    const bool is_file = std::filesystem::is_regular_file(path, ignored);
+    if (path != "-" && !is_below(path, "dev") && !is_below(path, "proc") && (is_new || is_file)) {
+      // A link stays one.
+      file_.emplace(is_file ? std::filesystem::canonical(path) : std::filesystem::path(path));
     } else {
-      file_.emplace(path);
+      stream_.emplace(path);
     }
   }
 
@@ -129,27 +140,32 @@ class ClassesOutput {
   std::optional<AtomicFile> file_;
 };
 
-void show(const Options& options, const Config& config, const TextClasses& text) {
+std::string summarise(const Options& options, const Config& config, const TextClasses& text,
+                      const std::function<bool()>& stop) {
   const ClassSummary summary = summarise_classes(make_layout(text.classes), text.vocabulary);
   const StepShape step = step_shape(config, text.vocabulary);
   const double cost = expected_step_cost(step, text.vocabulary, text.classes);
-  const Worth worth{text.log_likelihood(config), cost / static_cast<double>(step.tokens)};
-  Output out("-");
-  out.write(options.format == "text" ? as_text(summary, worth, text.vocabulary)
-                                     : as_json(summary, worth, text.vocabulary));
-  out.finish();
+  const Worth worth{text.log_likelihood(config, stop), cost / static_cast<double>(step.tokens)};
+  return options.format == "text" ? as_text(summary, worth, text.vocabulary)
+                                  : as_json(summary, worth, text.vocabulary);
 }
 
 ExitCode run_classes(const Options& options) {
   const SignalRequests signals;
+  const auto stop = [&signals] { return signals.stop_requested(); };
   Config config = options.config.load();
   options.runtime.apply(config.runtime);
+  const bool classes_alone = options.output == "-";
   std::optional<ClassesOutput> output;
   if (!options.output.empty()) output.emplace(options.output);
   try {
-    const TextClasses text = read_classes(config, [&signals] { return signals.stop_requested(); });
+    const TextClasses text = read_classes(config, stop);
+    const std::string summary = classes_alone ? "" : summarise(options, config, text, stop);
     if (output) output->write(format_classes(text.vocabulary, text.classes));
-    if (options.output != "-") show(options, config, text);
+    if (classes_alone) return ExitCode::done;
+    Output out("-");
+    out.write(summary);
+    out.finish();
   } catch (const ReadingStopped&) {
     return ExitCode::interrupted;
   }

@@ -1,4 +1,3 @@
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -20,8 +19,6 @@ struct Options {
 };
 
 ExitCode run_train(const Options& options) {
-  // A limit on file sizes then shows as a failed write, like a full disk.
-  std::signal(SIGXFSZ, SIG_IGN);
   SignalRequests signals;
   ConfigOption source = options.config;
   if (!options.output.empty()) {

@@ -47,13 +47,17 @@ class Checker {
            "missing, expected the path of a file of classes, because classes.method is \"file\"");
     refuse(c.method != "file" && !c.file.empty(), "classes.file", {"classes.method"},
            "given, but classes.method is \"" + c.method + "\"; set it to \"file\", or leave the file out");
+    const int64_t clusters = c.clusters.value_or(1);
+    refuse(c.method == "exchange" && clusters > ClassesConfig::kMostExchangeClusters, "classes.clusters",
+           {"classes.method"},
+           number(clusters) + " given, expected at most " + number(ClassesConfig::kMostExchangeClusters) +
+               " with classes.method \"exchange\", which counts pairs of clusters");
     const int64_t most = config_.vocabulary.max_size;
-    const int64_t asked = c.clusters.value_or(1) + c.shortlist.value_or(0);
+    const int64_t asked = clusters + c.shortlist.value_or(0);
     refuse(most > 0 && c.method != "file" && asked > most, "classes.clusters",
            {"classes.shortlist", "vocabulary.max_size"},
-           number(c.clusters.value_or(1)) + " clusters and a shortlist of " +
-               number(c.shortlist.value_or(0)) + " need more words than vocabulary.max_size, " +
-               number(most));
+           number(clusters) + " clusters and a shortlist of " + number(c.shortlist.value_or(0)) +
+               " need more words than vocabulary.max_size, " + number(most));
   }
 
   void model() {

@@ -31,6 +31,8 @@ struct VocabularyConfig {
 };
 
 struct ClassesConfig {
+  static constexpr int64_t kMostExchangeClusters = 20'000;  ///< with method exchange
+
   std::string method = "exchange";   ///< exchange | frequency | file
   std::string weight = "sqrt";       ///< frequency bins of equal sum of: count | sqrt
   std::optional<int64_t> clusters;   ///< nothing: chosen ("auto")

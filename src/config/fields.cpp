@@ -62,9 +62,9 @@ void describe(SectionBuilder<ClassesConfig>& s) {
       "weight", &ClassesConfig::weight, ChoiceKind{{"sqrt", "count"}},
       "With method frequency: bins get an equal sum of the words' counts, or of the counts' square roots.");
   s.value("clusters", &ClassesConfig::clusters, AutoKind{between(1, kWidest)},
-          "How many clusters. \"auto\": the number that makes a training step cheapest. With method file a "
-          "number "
-          "is only checked against the file.");
+          "How many clusters, at most 20000 with method exchange. \"auto\": the number that makes a training "
+          "step "
+          "cheapest. With method file a number is only checked against the file.");
   s.value(
       "shortlist", &ClassesConfig::shortlist, AutoKind{between(0, kWidest)},
       "So many of the most frequent words stand at the root, beside the clusters, and take one "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 
@@ -11,6 +12,11 @@ namespace {
 
 constexpr const char* kRates = "optimizer.learning_rates";
 constexpr const char* kUpdates = "optimizer.updates";
+constexpr const char* kSettings = "optimizer.settings";
+
+std::string stamps_of(const Parameter& parameter) {
+  return "optimizer.stamps." + parameter.name;
+}
 
 kernels::OptimizerKind kind_of(const std::string& name) {
   if (name == "sgd" || name == "asgd") return kernels::OptimizerKind::sgd;
@@ -120,12 +126,17 @@ void Optimizer::stand_at(int64_t updates) {
 void Optimizer::append_state(std::vector<StateTensor>& tensors) {
   append_moments(tensors);
   for (size_t i = 0; i < kept_.size(); ++i) {
-    if (!kept_[i].stamps.empty()) tensors.push_back(stamps(i));
+    Kept& kept = kept_[i];
+    if (kept.stamps.empty()) continue;
+    tensors.push_back(
+        {stamps_of(parameters_[i]), DType::i64, {parameters_[i].shape.front()}, kept.stamps.data()});
   }
   rates_.assign(history_.rates().begin(), history_.rates().end());
   tensors.push_back({kRates, DType::f64, {static_cast<int64_t>(rates_.size())}, rates_.data()});
   updates_ = history_.step();
   tensors.push_back({kUpdates, DType::i64, {1}, &updates_});
+  settings_ = {options_.momentum, options_.epsilon, options_.weight_decay};
+  tensors.push_back({kSettings, DType::f64, {static_cast<int64_t>(settings_.size())}, settings_.data()});
 }
 
 void Optimizer::append_moments(std::vector<StateTensor>& tensors) {
@@ -141,12 +152,6 @@ void Optimizer::append_moments(std::vector<StateTensor>& tensors) {
           {"optimizer.second." + parameter.name, DType::f32, parameter.shape, kept.second.data()});
     }
   }
-}
-
-StateTensor Optimizer::stamps(size_t parameter) {
-  const Parameter& tensor = parameters_[parameter];
-  return {
-      "optimizer.stamps." + tensor.name, DType::i64, {tensor.shape.front()}, kept_[parameter].stamps.data()};
 }
 
 void Optimizer::restore(const Checkpoint& checkpoint) {
@@ -166,15 +171,38 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
     }
   }
   history_ = kernels::StepHistory(updates_, rates_);
-  for (size_t i = 0; i < kept_.size(); ++i) {
-    if (kept_[i].stamps.empty()) continue;
-    const StateTensor tensor = stamps(i);
-    if (checkpoint.file.find(tensor.name) != nullptr) {
-      checkpoint.restore(std::vector<StateTensor>{tensor});
-    } else {  // of a run without weight decay so far, whose rows are all up to date
-      std::fill(kept_[i].stamps.begin(), kept_[i].stamps.end(), updates_);
-    }
+  restore_rows(checkpoint);
+}
+
+void Optimizer::restore_rows(const Checkpoint& checkpoint) {
+  kernels::OptimizerOptions before = options_;  // files of before the tensor don't tell
+  if (checkpoint.file.find(kSettings) != nullptr) {
+    checkpoint.restore(std::vector<StateTensor>{
+        {kSettings, DType::f64, {static_cast<int64_t>(settings_.size())}, settings_.data()}});
+    before.momentum = settings_[0];
+    before.epsilon = settings_[1];
+    before.weight_decay = settings_[2];
   }
+  const bool changed = before.momentum != options_.momentum || before.epsilon != options_.epsilon ||
+                       before.weight_decay != options_.weight_decay;
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const Parameter& parameter = parameters_[i];
+    if (parameter.rows == nullptr) continue;
+    // Without stamps, rows didn't move unless a batch touched them, and none is behind.
+    std::vector<int64_t> stamps(static_cast<size_t>(parameter.shape.front()), updates_);
+    if (checkpoint.file.find(stamps_of(parameter)) != nullptr) {
+      checkpoint.restore(std::vector<StateTensor>{
+          {stamps_of(parameter), DType::i64, {parameter.shape.front()}, stamps.data()}});
+    }
+    // What rows owe, they owe by the settings of then.
+    if (changed) {
+      kernels::OptimizerSlot slot = this->slot(i);
+      slot.stamps = stamps;
+      kernels::catch_up_all(before, history_, slot, pool_);
+    }
+    if (!kept_[i].stamps.empty()) kept_[i].stamps = std::move(stamps);
+  }
+  if (changed) history_.forget();
 }
 
 }  // namespace hsm

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -41,6 +42,8 @@ class Optimizer {
 
   /// Adds everything a checkpoint must hold; valid until the next update.
   void append_state(std::vector<StateTensor>& tensors);
+  /// After the parameters have been restored: where settings have changed, rows that lag behind are brought
+  /// up to date by those of before.
   void restore(const Checkpoint& checkpoint);
 
   // For an engine that updates elsewhere and keeps its checkpoints in this form.
@@ -64,15 +67,16 @@ class Optimizer {
   [[nodiscard]] kernels::OptimizerSlot slot(size_t parameter);
   [[nodiscard]] double gradient_norm() const;
   void append_moments(std::vector<StateTensor>& tensors);
-  [[nodiscard]] StateTensor stamps(size_t parameter);
+  void restore_rows(const Checkpoint& checkpoint);
 
   kernels::OptimizerOptions options_;
   double clip_norm_;
   std::span<const Parameter> parameters_;
   ThreadPool& pool_;
   kernels::StepHistory history_;
-  std::vector<double> rates_;  // history_'s, while a checkpoint is written
-  int64_t updates_ = 0;        // likewise
+  std::vector<double> rates_;         // history_'s, while a checkpoint is written
+  int64_t updates_ = 0;               // likewise
+  std::array<double, 3> settings_{};  // likewise, of options_: momentum, epsilon, weight decay
   std::vector<Kept> kept_;
 };
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "base/available_threads.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/size.h"
@@ -65,8 +64,7 @@ Outcome train_in(const RunDirectory& directory, const Config& config, bool resum
   const TrainingData data = checkpoint
                                 ? reopen_data(config, directory, checkpoint->state.data_hash, requests.stop)
                                 : prepare_data(config, directory, requests.stop);
-  ThreadPool pool(config.runtime.threads > 0 ? static_cast<int>(config.runtime.threads)
-                                             : available_threads());
+  ThreadPool pool = make_pool(config);
   const ModelShape shape = make_shape(config.model, data.vocabulary.size(), data.layout.clusters());
   describe(shape, data.layout);
   const auto engine = make_engine(config, shape, data.layout, pool);

@@ -27,6 +27,8 @@
 namespace hsm {
 namespace {
 
+static_assert(ClassesConfig::kMostExchangeClusters == kMostExchangeClusters);
+
 CorpusOptions corpus_options(const Config& config, bool resumes) {
   CorpusOptions options;
   options.text.lowercase = config.data.lowercase;
@@ -123,12 +125,11 @@ class TextReader {
 
 // Adds the texts that aren't trained on, and what follows from the rest.
 TrainingData complete(const Config& config, const TextReader& reader, Vocabulary vocabulary,
-                      WordClasses classes, TokenFile train, std::string hash) {
-  HeadLayout layout = make_layout(classes);
+                      const WordClasses& classes, TokenFile train, std::string hash) {
   auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
   auto test = reader.read_if_any("test", config.data.test, vocabulary);
-  return {std::move(vocabulary), std::move(classes), std::move(layout), std::move(train),
-          std::move(valid),      std::move(test),    std::move(hash)};
+  return {std::move(vocabulary), make_layout(classes), std::move(train),
+          std::move(valid),      std::move(test),      std::move(hash)};
 }
 
 void warn_of_untrained_unknown(const Config& config, const Vocabulary& vocabulary) {
@@ -142,11 +143,6 @@ ClassOptions class_options(const Config& config) {
   const ClassesConfig& settings = config.classes;
   return {settings.method,  settings.weight, settings.clusters, settings.shortlist,
           settings.largest, settings.rounds, settings.file};
-}
-
-ThreadPool make_pool(const Config& config) {
-  return ThreadPool(config.runtime.threads > 0 ? static_cast<int>(config.runtime.threads)
-                                               : available_threads());
 }
 
 WordClasses make_classes(const Config& config, const Vocabulary& vocabulary, const TokenFile& train,
@@ -189,7 +185,20 @@ std::filesystem::path folder_for_tokens(const Config& config) {
   return folder != nullptr && *folder != '\0' ? folder : "/tmp";
 }
 
+// The training text with a token file that is in no folder any more, so that however this ends, it is gone.
+std::pair<Vocabulary, TokenFile> read_in_passing(const Config& config, const std::function<bool()>& stop) {
+  const PrivateFolder folder(folder_for_tokens(config));
+  const std::filesystem::path path = folder.path() / "train.tokens";
+  Vocabulary vocabulary = read_text(config, corpus_options(config, false), path, stop);
+  return {std::move(vocabulary), TokenFile(path)};
+}
+
 }  // namespace
+
+ThreadPool make_pool(const Config& config) {
+  return ThreadPool(config.runtime.threads > 0 ? static_cast<int>(config.runtime.threads)
+                                               : available_threads());
+}
 
 std::unique_ptr<BatchSource> TrainingData::batches(const Config& config) const {
   const TrainConfig& settings = config.train;
@@ -206,22 +215,21 @@ TrainingData prepare_data(const Config& config, const RunDirectory& directory,
   warn_of_untrained_unknown(config, vocabulary);
   TokenFile train = reader.open_training();
   ThreadPool pool = make_pool(config);
-  WordClasses classes = make_classes(config, vocabulary, train, pool, stop);
+  const WordClasses classes = make_classes(config, vocabulary, train, pool, stop);
   std::string hash = hash_of(train);
-  return complete(config, reader, std::move(vocabulary), std::move(classes), std::move(train),
-                  std::move(hash));
+  return complete(config, reader, std::move(vocabulary), classes, std::move(train), std::move(hash));
 }
 
 void save_words(const TrainingData& data, const RunDirectory& directory) {
   data.vocabulary.save(directory.vocabulary());
-  save_classes(directory.classes(), data.vocabulary, data.classes);
+  save_classes(directory.classes(), data.vocabulary, classes_of(data.layout));
 }
 
 TrainingData reopen_data(const Config& config, const RunDirectory& directory,
                          const std::string& expected_hash, const std::function<bool()>& stop) {
   const TextReader reader(config, directory, true, stop);
   Vocabulary vocabulary = Vocabulary::load(directory.vocabulary());
-  WordClasses classes = load_classes(directory.classes(), vocabulary);
+  const WordClasses classes = load_classes(directory.classes(), vocabulary);
   TokenFile train = reader.read("train", config.data.train, vocabulary);
   std::string hash = hash_of(train);
   if (hash != expected_hash) {
@@ -229,8 +237,7 @@ TrainingData reopen_data(const Config& config, const RunDirectory& directory,
                     directory.path().string() + " began with (hash " + hash + ", expected " + expected_hash +
                     ")");
   }
-  return complete(config, reader, std::move(vocabulary), std::move(classes), std::move(train),
-                  std::move(hash));
+  return complete(config, reader, std::move(vocabulary), classes, std::move(train), std::move(hash));
 }
 
 StepShape step_shape(const Config& config, const Vocabulary& vocabulary) {
@@ -238,18 +245,17 @@ StepShape step_shape(const Config& config, const Vocabulary& vocabulary) {
 }
 
 TextClasses read_classes(const Config& config, const std::function<bool()>& stop) {
-  const PrivateFolder folder(folder_for_tokens(config));
-  const std::filesystem::path path = folder.path() / "train.tokens";
-  Vocabulary vocabulary = read_text(config, corpus_options(config, false), path, stop);
-  TokenFile tokens(path);
+  auto [vocabulary, tokens] = read_in_passing(config, stop);
   ThreadPool pool = make_pool(config);
   WordClasses classes = make_classes(config, vocabulary, tokens, pool, stop);
   return {std::move(vocabulary), std::move(classes), std::move(tokens)};
 }
 
-double TextClasses::log_likelihood(const Config& config) const {
+double TextClasses::log_likelihood(const Config& config, const std::function<bool()>& stop) const {
   ThreadPool pool = make_pool(config);
-  return class_bigram_likelihood(train, vocabulary, classes, pool);
+  return class_bigram_likelihood(train, vocabulary, classes, pool, [&stop](double /*part*/) {
+    if (stop()) throw ReadingStopped{};
+  });
 }
 
 }  // namespace hsm

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/thread_pool.h"
 #include "classes/step_cost.h"
 #include "classes/word_classes.h"
 #include "config/config.h"
@@ -17,7 +18,6 @@ namespace hsm {
 /// All that a run reads: vocabulary, classes as the order of the head's rows, texts as token files.
 struct TrainingData {
   Vocabulary vocabulary;
-  WordClasses classes;
   HeadLayout layout;
   TokenFile train;
   std::optional<TokenFile> valid;
@@ -27,6 +27,9 @@ struct TrainingData {
   /// Refers to this object.
   [[nodiscard]] std::unique_ptr<BatchSource> batches(const Config& config) const;
 };
+
+/// As many threads as runtime.threads says, 0: as many as there are.
+ThreadPool make_pool(const Config& config);
 
 /// Reads the texts, makes vocabulary and classes. What it writes to the run's directory, token files, makes
 /// no run of it: that begins with save_words(). Throws ReadingStopped when `stop` says so.
@@ -50,8 +53,8 @@ struct TextClasses {
   WordClasses classes;
   TokenFile train;  ///< no longer in any folder
 
-  /// class_bigram_likelihood() of the training text.
-  [[nodiscard]] double log_likelihood(const Config& config) const;
+  /// class_bigram_likelihood() of the training text. Throws ReadingStopped when `stop` says so.
+  [[nodiscard]] double log_likelihood(const Config& config, const std::function<bool()>& stop) const;
 };
 /// Leaves nothing on disk. Throws ReadingStopped when `stop` says so, ResourceError when there is no room for
 /// the tokens in data.cache, or without it in the folder for temporary files.

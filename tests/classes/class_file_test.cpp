@@ -42,9 +42,11 @@ TEST_F(ClassFile, HoldsAWordATabAndItsClassALineInIdOrder) {
 }
 
 TEST_F(ClassFile, NamesAreFreeAndTheOrderOfLinesDoesNotMatter) {
-  // Numbers by value, then names by spelling; 007 is a name.
-  const WordClasses classes =
-      load_classes(write("classes", "d  007\r\nc noun\n<s> 4\nb\t10\nzebra 3\na 9"), vocabulary_);
+  // Numbers by value, then names by spelling; 007 is a name. A byte order mark is no part of the first word.
+  const WordClasses classes = load_classes(write("classes",
+                                                 "\xEF\xBB\xBF"
+                                                 "d  007\r\nc noun\n<s> 4\nb\t10\nzebra 3\na 9"),
+                                           vocabulary_);
   EXPECT_EQ(classes.clusters, 4);
   EXPECT_THAT(classes.cluster_of, ElementsAre(kShortlist, 0, 1, 3, 2, kShortlist));
 }

@@ -36,6 +36,14 @@ class Classes : public testing::Test {
     return run_program(more);
   }
 
+  // The least limit with which two clusters can hold the words of the sample that aren't on the shortlist.
+  std::string tight_limit() const {
+    int64_t clustered = 0;
+    std::istringstream lines(run({"--output", "-", "--set", "classes.clusters=2"}).out);
+    for (std::string word, cluster; lines >> word >> cluster;) clustered += cluster == "-" ? 0 : 1;
+    return std::to_string((clustered + 1) / 2);
+  }
+
   test::TemporaryFolder folder_;
 };
 
@@ -124,6 +132,45 @@ TEST_F(Classes, AFailureLeavesTheOldFile) {
   const std::string old = folder_.write("classes.txt", "old 1\n");
   EXPECT_EQ(run({"--set", "classes.clusters=5000", "--output", old}).code, 2);
   EXPECT_EQ(read_file(old), "old 1\n");
+}
+
+TEST_F(Classes, ALinkStaysALinkAndADeviceADevice) {
+  const std::string target = folder_.write("real.txt", "old 1\n");
+  std::filesystem::create_symlink("real.txt", folder_ / "link.txt");
+  EXPECT_EQ(run({"--output", folder_ / "link.txt"}).code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.txt"));
+  EXPECT_EQ(read_file(target), run({"--output", "-"}).out);
+  EXPECT_EQ(run({"--output", "/dev/null"}).code, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(Classes, SizesThatLeaveNoClusterAreRefused) {
+  for (const char* method : {"exchange", "frequency"}) {
+    for (const int64_t shortlist : {1'000, 100'000}) {
+      const Outcome outcome =
+          run({"--set", std::string("classes.method=") + method, "--set", "classes.clusters=auto", "--set",
+               "classes.shortlist=" + std::to_string(shortlist)});
+      EXPECT_EQ(outcome.code, 2) << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr("classes.shortlist: " + std::to_string(shortlist) + " given"));
+    }
+  }
+  const Outcome outcome = run({"--set", "classes.clusters=20001"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("classes.clusters: 20001 given, expected at most 20000"));
+}
+
+TEST_F(Classes, LittleRoomBelowALimitIsWarnedOf) {
+  const auto err = [&](const char* clusters, const char* largest) {
+    const Outcome outcome = run({"--set", std::string("classes.clusters=") + clusters, "--set",
+                                 std::string("classes.largest=") + largest});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.err;
+  };
+  for (const char* largest : {"1", "2", "3", "10"}) {
+    EXPECT_THAT(err("auto", largest), testing::Not(HasSubstr("little room"))) << largest;
+  }
+  EXPECT_THAT(err("5", "1000"), testing::Not(HasSubstr("little room")));
+  EXPECT_THAT(err("2", tight_limit().c_str()), HasSubstr("little room"));
 }
 
 TEST_F(Classes, AFormatIsRefusedWhereNoSummaryIsWritten) {

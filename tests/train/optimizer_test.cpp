@@ -318,6 +318,41 @@ TEST_P(OptimizerState, GoesOnToTheSameBitsFromACheckpoint) {
   EXPECT_EQ(second.values(), straight.values());
 }
 
+TEST_P(OptimizerState, RowsOweWhatTheyMissedByTheSettingsOfThen) {
+  ThreadPool pool(1);
+  Model first;
+  Optimizer before(GetParam(), 0.8, first.parameters, pool);
+  train(first, before, 0, 3);
+  std::vector<StateTensor> tensors;
+  for (Parameter& p : first.parameters) tensors.push_back({p.name, DType::f32, p.shape, p.value.data()});
+  before.append_state(tensors);
+  const TemporaryFolder folder;
+  CheckpointStore store(folder.path(), 1);
+  TrainingState state;
+  state.position.step = 3;
+  store.save(state, tensors);
+  const auto lagging = first.values();
+  before.catch_up_all();
+  const auto caught_up = first.values();
+  // To other settings, and from them to these: nothing is owed after either.
+  for (const double decay : {0.0, 0.7}) {
+    OptimizerConfig other = GetParam();
+    if (other.weight_decay == decay) continue;
+    other.weight_decay = decay;
+    Model second;
+    Optimizer after(other, 0.8, second.parameters, pool);
+    const auto checkpoint = store.load_newest();
+    std::vector<StateTensor> values;
+    for (Parameter& p : second.parameters) values.push_back({p.name, DType::f32, p.shape, p.value.data()});
+    checkpoint->restore(values);
+    EXPECT_EQ(second.values(), lagging);
+    after.restore(*checkpoint);
+    EXPECT_EQ(second.values(), caught_up) << "decay " << decay;
+    after.catch_up_all();
+    EXPECT_EQ(second.values(), caught_up) << "decay " << decay;
+  }
+}
+
 TEST(OptimizerUpdates, AreNoMoreThanSteps) {
   ThreadPool pool(1);
   Model model;

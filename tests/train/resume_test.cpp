@@ -333,7 +333,7 @@ TEST(Resume, GoesOnWithWeightDecay) {
     run.train_until(9);
     run.config.train.optimizer.weight_decay = 0.5;
     EXPECT_EQ(run.train(true), Outcome::finished) << name;
-    // It works on the rows of words that no batch has touched since, too.
+    // It works on the rows of words that batches touch now and then, too.
     TinyRun without;
     without.config.train.optimizer.name = name;
     without.train();
