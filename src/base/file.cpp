@@ -56,6 +56,8 @@ AtomicFile::AtomicFile(std::filesystem::path target)
     : target_(std::move(target)), temporary_(target_.string() + ".tmp" + std::to_string(::getpid())) {
   descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail("can't be written");
+  struct stat old {};
+  if (::stat(target_.c_str(), &old) == 0) static_cast<void>(::fchmod(descriptor_, old.st_mode & 07777));
 }
 
 AtomicFile::~AtomicFile() {

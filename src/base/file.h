@@ -15,8 +15,8 @@ std::string read_file(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);
 
 /// Writes a file so that a reader sees the old content or all of the new: to a temporary name beside the
-/// target, synced, renamed, the folder synced. Without commit() the temporary file is removed.
-/// ResourceError when the disk is full or not writable.
+/// target, synced, renamed, the folder synced. A file that replaces one has its permissions. Without commit()
+/// the temporary file is removed. ResourceError when the disk is full or not writable.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path target);

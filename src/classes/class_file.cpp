@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
@@ -48,6 +47,7 @@ Line parse_line(const LineReader& reader, const std::string& text) {
   if (const auto at = find_malformed_utf8(text)) {
     fail_at(reader, "byte " + std::to_string(*at + 1) + " is not well-formed UTF-8");
   }
+  if (text.starts_with('\t')) fail_at(reader, quote(text) + " given, expected no empty field before a tab");
   std::string_view rest = text;
   const std::string_view first = take_field(rest);
   const std::string_view second = take_field(rest);

@@ -60,9 +60,22 @@ WordClasses from_file(const ClassOptions& options, const Vocabulary& vocabulary)
   return classes;
 }
 
+// Clusters of so few words that an automatic number of them leaves no room would take memory without end.
+void check_largest(const ClassOptions& options, const Vocabulary& vocabulary) {
+  if (!options.largest || options.clusters) return;
+  const int64_t clustered = vocabulary.size() - options.shortlist.value_or(0);
+  const int64_t smallest = (3 * clustered + 2 * kMostExchangeClusters - 1) / (2 * kMostExchangeClusters);
+  if (*options.largest >= smallest) return;
+  throw UsageError("classes.largest: " + std::to_string(*options.largest) + " given, expected at least " +
+                   std::to_string(smallest) + " for " + std::to_string(clustered) +
+                   " words, as there may be " + std::to_string(kMostExchangeClusters) +
+                   " clusters, with room for half as many words again");
+}
+
 WordClasses by_exchange(const ClassOptions& options, const Vocabulary& vocabulary, const StepShape& step,
                         const ClassText& text) {
   refuse_file(options);
+  check_largest(options, vocabulary);
   const ClassSizes sizes = choose_class_sizes(
       vocabulary, BinWeight::square_root, step,
       {options.shortlist, options.clusters, options.largest.value_or(0), kMostExchangeClusters});

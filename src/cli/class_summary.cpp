@@ -35,7 +35,9 @@ ClassSummary summarise_classes(const HeadLayout& layout, const Vocabulary& vocab
     const ClusterSummary cluster = summarise_rows(layout, vocabulary, offsets[c], offsets[c + 1]);
     summary.smallest = c == 0 ? cluster.words : std::min(summary.smallest, cluster.words);
     summary.largest = std::max(summary.largest, cluster.words);
-    leaf_scores += static_cast<double>(cluster.tokens) * static_cast<double>(cluster.words);
+    if (cluster.words > 1) {  // a word alone has probability 1
+      leaf_scores += static_cast<double>(cluster.tokens) * static_cast<double>(cluster.words);
+    }
     summary.clusters.push_back(cluster);
   }
   if (!summary.clusters.empty()) {

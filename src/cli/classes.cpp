@@ -3,7 +3,6 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -103,9 +102,11 @@ std::string as_json(const ClassSummary& summary, const Worth& worth, const Vocab
   return lines + last.dump() + "\n";
 }
 
-bool is_below(const std::filesystem::path& path, const char* folder) {
-  const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
-  return absolute.begin() != absolute.end() && *std::next(absolute.begin()) == folder;
+// Whether a path leads to a file that is open already, in this process or another.
+bool is_open_file(const std::filesystem::path& path) {
+  const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  return absolute.starts_with("/dev/fd/") || absolute.starts_with("/dev/std") ||
+         absolute.starts_with("/proc/");
 }
 
 /// Where the classes go. Opened before the work begins, so that a file that can't be written is known then;
@@ -117,7 +118,7 @@ class ClassesOutput {
     const bool is_new =
         std::filesystem::symlink_status(path, ignored).type() == std::filesystem::file_type::not_found;
     const bool is_file = std::filesystem::is_regular_file(path, ignored);
-    if (path != "-" && !is_below(path, "dev") && !is_below(path, "proc") && (is_new || is_file)) {
+    if (path != "-" && !is_open_file(path) && (is_new || is_file)) {
       // A link stays one.
       file_.emplace(is_file ? std::filesystem::canonical(path) : std::filesystem::path(path));
     } else {
@@ -197,6 +198,9 @@ Command add_classes(CLI::App& app) {
       "  hsm classes --config configs/novels.json --set classes.shortlist=1000 --format jsonl\n"
       "  hsm classes --config configs/ptb-small.json --output classes.txt");
   return {command, [options, command] {
+            if (options->output.empty() && command->count("--output") > 0) {
+              throw UsageError("--output: \"\" given, expected a path or -");
+            }
             if (options->output == "-" && command->count("--format") > 0) {
               throw UsageError("--format: says how the summary is written, which --output - leaves out");
             }

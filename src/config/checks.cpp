@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <utility>
 
 namespace hsm {
 namespace {
@@ -22,12 +23,17 @@ class Checker {
       return std::count(paths.begin(), paths.end(), "-");
     };
     const auto& data = config_.data;
-    const auto count = streams(data.train) + streams(data.valid) + streams(data.test);
-    const char* path = streams(data.test) > 0    ? "data.test"
-                       : streams(data.valid) > 0 ? "data.valid"
-                                                 : "data.train";
-    refuse(count > 1, path, {},
-           "\"-\" given more than once in data, but standard input can be read only once");
+    int64_t count = 0;
+    const char* last = "";
+    for (const auto& [path, times] : {std::pair{"data.train", streams(data.train)},
+                                      {"data.valid", streams(data.valid)},
+                                      {"data.test", streams(data.test)},
+                                      {"vocabulary.file", streams({config_.vocabulary.file})},
+                                      {"classes.file", streams({config_.classes.file})}}) {
+      count += times;
+      if (times > 0) last = path;
+    }
+    refuse(count > 1, last, {}, "\"-\" given more than once, but standard input can be read only once");
   }
 
   void vocabulary() {
@@ -54,8 +60,9 @@ class Checker {
                " with classes.method \"exchange\", which counts pairs of clusters");
     const int64_t most = config_.vocabulary.max_size;
     const int64_t asked = clusters + c.shortlist.value_or(0);
-    refuse(most > 0 && c.method != "file" && asked > most, "classes.clusters",
-           {"classes.shortlist", "vocabulary.max_size"},
+    refuse(most > 0 && c.method != "file" && asked > most,
+           c.clusters ? "classes.clusters" : "classes.shortlist",
+           {"classes.clusters", "classes.shortlist", "vocabulary.max_size"},
            number(clusters) + " clusters and a shortlist of " + number(c.shortlist.value_or(0)) +
                " need more words than vocabulary.max_size, " + number(most));
   }

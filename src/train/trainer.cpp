@@ -61,9 +61,8 @@ Outcome train_in(const RunDirectory& directory, const Config& config, bool resum
     return Outcome::finished;
   }
   make_directories(directory.checkpoints());
-  const TrainingData data = checkpoint
-                                ? reopen_data(config, directory, checkpoint->state.data_hash, requests.stop)
-                                : prepare_data(config, directory, requests.stop);
+  const TrainingData data = checkpoint ? reopen_data(config, directory, checkpoint->state, requests.stop)
+                                       : prepare_data(config, directory, requests.stop);
   ThreadPool pool = make_pool(config);
   const ModelShape shape = make_shape(config.model, data.vocabulary.size(), data.layout.clusters());
   describe(shape, data.layout);

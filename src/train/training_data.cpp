@@ -21,6 +21,7 @@
 #include "classes/make_classes.h"
 #include "model/model_shape.h"
 #include "text/corpus.h"
+#include "text/lines.h"
 #include "train/class_report.h"
 #include "train/reading_report.h"
 
@@ -123,15 +124,6 @@ class TextReader {
   std::function<bool()> stop_;
 };
 
-// Adds the texts that aren't trained on, and what follows from the rest.
-TrainingData complete(const Config& config, const TextReader& reader, Vocabulary vocabulary,
-                      const WordClasses& classes, TokenFile train, std::string hash) {
-  auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
-  auto test = reader.read_if_any("test", config.data.test, vocabulary);
-  return {std::move(vocabulary), make_layout(classes), std::move(train),
-          std::move(valid),      std::move(test),      std::move(hash)};
-}
-
 void warn_of_untrained_unknown(const Config& config, const Vocabulary& vocabulary) {
   if (vocabulary.count(vocabulary.unknown()) > 0 || config.vocabulary.unk_singletons) return;
   spdlog::warn(
@@ -150,6 +142,26 @@ WordClasses make_classes(const Config& config, const Vocabulary& vocabulary, con
   ClassReport report(stop);
   return make_classes(class_options(config), vocabulary, step_shape(config, vocabulary),
                       {&train, &pool, report.report()});
+}
+
+// What is wrong with files that are read late shows before the long work begins.
+void look_for_files(const Config& config) {
+  for (const auto* paths : {&config.data.train, &config.data.valid, &config.data.test}) {
+    static_cast<void>(expand_paths(*paths));
+  }
+  if (config.classes.method == "file") static_cast<void>(expand_paths({config.classes.file}));
+}
+
+// The layout of a run's own classes, which must be as they were written.
+HeadLayout reopen_layout(const std::filesystem::path& path, const Vocabulary& vocabulary,
+                         const std::string& expected_hash) {
+  const WordClasses classes = load_classes(path, vocabulary);
+  HeadLayout layout = make_layout(classes);
+  if (layout.hash() != expected_hash || read_file(path) != format_classes(vocabulary, classes)) {
+    throw DataError(path.string() +
+                    ": not the classes that the run began with: was it edited, or taken from another run?");
+  }
+  return layout;
 }
 
 /// A folder of one's own, gone with the object.
@@ -210,14 +222,18 @@ std::unique_ptr<BatchSource> TrainingData::batches(const Config& config) const {
 
 TrainingData prepare_data(const Config& config, const RunDirectory& directory,
                           const std::function<bool()>& stop) {
+  look_for_files(config);
   const TextReader reader(config, directory, false, stop);
   Vocabulary vocabulary = reader.make_vocabulary();
   warn_of_untrained_unknown(config, vocabulary);
   TokenFile train = reader.open_training();
+  auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
+  auto test = reader.read_if_any("test", config.data.test, vocabulary);
   ThreadPool pool = make_pool(config);
-  const WordClasses classes = make_classes(config, vocabulary, train, pool, stop);
+  HeadLayout layout = make_layout(make_classes(config, vocabulary, train, pool, stop));
   std::string hash = hash_of(train);
-  return complete(config, reader, std::move(vocabulary), classes, std::move(train), std::move(hash));
+  return {std::move(vocabulary), std::move(layout), std::move(train),
+          std::move(valid),      std::move(test),   std::move(hash)};
 }
 
 void save_words(const TrainingData& data, const RunDirectory& directory) {
@@ -225,19 +241,22 @@ void save_words(const TrainingData& data, const RunDirectory& directory) {
   save_classes(directory.classes(), data.vocabulary, classes_of(data.layout));
 }
 
-TrainingData reopen_data(const Config& config, const RunDirectory& directory,
-                         const std::string& expected_hash, const std::function<bool()>& stop) {
+TrainingData reopen_data(const Config& config, const RunDirectory& directory, const TrainingState& state,
+                         const std::function<bool()>& stop) {
   const TextReader reader(config, directory, true, stop);
   Vocabulary vocabulary = Vocabulary::load(directory.vocabulary());
-  const WordClasses classes = load_classes(directory.classes(), vocabulary);
+  HeadLayout layout = reopen_layout(directory.classes(), vocabulary, state.layout_hash);
   TokenFile train = reader.read("train", config.data.train, vocabulary);
   std::string hash = hash_of(train);
-  if (hash != expected_hash) {
+  if (hash != state.data_hash) {
     throw DataError(config.data.train.front() + ": not the training text that the run in " +
-                    directory.path().string() + " began with (hash " + hash + ", expected " + expected_hash +
-                    ")");
+                    directory.path().string() + " began with (hash " + hash + ", expected " +
+                    state.data_hash + ")");
   }
-  return complete(config, reader, std::move(vocabulary), classes, std::move(train), std::move(hash));
+  auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
+  auto test = reader.read_if_any("test", config.data.test, vocabulary);
+  return {std::move(vocabulary), std::move(layout), std::move(train),
+          std::move(valid),      std::move(test),   std::move(hash)};
 }
 
 StepShape step_shape(const Config& config, const Vocabulary& vocabulary) {
@@ -245,6 +264,7 @@ StepShape step_shape(const Config& config, const Vocabulary& vocabulary) {
 }
 
 TextClasses read_classes(const Config& config, const std::function<bool()>& stop) {
+  look_for_files(config);
   auto [vocabulary, tokens] = read_in_passing(config, stop);
   ThreadPool pool = make_pool(config);
   WordClasses classes = make_classes(config, vocabulary, tokens, pool, stop);

@@ -12,6 +12,7 @@
 #include "text/token_file.h"
 #include "text/vocabulary.h"
 #include "train/run_directory.h"
+#include "train/training_state.h"
 
 namespace hsm {
 
@@ -40,9 +41,9 @@ TrainingData prepare_data(const Config& config, const RunDirectory& directory,
 void save_words(const TrainingData& data, const RunDirectory& directory);
 
 /// As prepare_data for a run that goes on: vocabulary and classes are those of its directory. DataError when
-/// the training text is no longer the one whose hash is `expected_hash`.
-TrainingData reopen_data(const Config& config, const RunDirectory& directory,
-                         const std::string& expected_hash, const std::function<bool()>& stop);
+/// they or the training text are no longer those that `state` was reached with.
+TrainingData reopen_data(const Config& config, const RunDirectory& directory, const TrainingState& state,
+                         const std::function<bool()>& stop);
 
 /// How a training step uses the head, for the cost of classes.
 StepShape step_shape(const Config& config, const Vocabulary& vocabulary);

@@ -54,6 +54,7 @@ TrainingLoop::TrainingLoop(const TrainingParts& parts)
 
 void TrainingLoop::start() {
   state_.data_hash = parts_.data.hash;
+  state_.layout_hash = parts_.data.layout.hash();
   metrics_.emplace(parts_.directory.metrics(), 0);
   average_from_now_on_if_asked();
   metrics_->append({{"event", "start"},

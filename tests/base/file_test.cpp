@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -44,6 +45,17 @@ TEST_F(FileTest, AtomicFileReplacesTheTargetOnlyOnCommit) {
   file.commit();
   EXPECT_EQ(read_file(path), "01ab456789" + std::string(3 << 20, 'x'));
   EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(FileTest, AFileThatReplacesOneHasItsPermissions) {
+  const auto path = folder_ / "c.txt";
+  for (const mode_t mode : {mode_t{0600}, mode_t{0666}}) {
+    write_file(path, "old");
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    write_file(path, "new");
+    EXPECT_EQ(read_file(path), "new");
+    EXPECT_EQ(static_cast<mode_t>(std::filesystem::status(path).permissions()), mode);
+  }
 }
 
 TEST_F(FileTest, ADiskThatIsFullIsAResourceErrorAndTheOldContentStays) {

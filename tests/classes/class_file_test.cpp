@@ -72,6 +72,7 @@ TEST_F(ClassFile, MalformedFilesAreRefused) {
       {"a 1\nb\nc 1\nd 1\n", ":2: \"b\" given, expected a word and its class"},
       {"a 1\n\nb 1\nc 1\nd 1\n", ":2: \"\" given, expected a word and its class"},
       {"a 1 17\nb 1\nc 1\nd 1\n", ":1: \"a 1 17\" given, expected a word and its class"},
+      {"\ta\t1\nb 1\nc 1\nd 1\n", ":1: \"\\x09a\\x091\" given, expected no empty field"},
       {"a 1\nb 1\nc 1\nb 2\nd 1\n", ":4: \"b\" is there twice"},
       {"a 1\nb \xFF\n", ":2: byte 3 is not well-formed UTF-8"},
       {"a 1\nc 2\nd 3\n", ": 1 word of the vocabulary without a class: \"b\""},
@@ -112,6 +113,17 @@ TEST_F(ClassFile, TheFactoryHonoursSizesWithAFile) {
   EXPECT_THAT(refusal(), HasSubstr("classes.shortlist: -1 given"));
   options.file.clear();
   EXPECT_THAT(refusal(), HasSubstr("classes.file: missing"));
+}
+
+TEST_F(ClassFile, TheFactoryRefusesALimitThatWouldTakeMoreClustersThanThereMayBe) {
+  const Vocabulary vocabulary = zipf_vocabulary(50'000);
+  ClassOptions options;
+  options.largest = 3;
+  options.shortlist = 2'000;
+  EXPECT_THAT(message_of<UsageError>([&] {
+                make_classes(options, vocabulary, {8, 8}, {});
+              }),
+              StartsWith("classes.largest: 3 given, expected at least 4 for "));
 }
 
 TEST_F(ClassFile, TheFactoryMakesFrequencyBins) {

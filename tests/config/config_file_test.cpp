@@ -191,6 +191,12 @@ TEST(ConfigFile, RefusesValuesThatContradictEachOther) {
          "recipe.json: vocabulary.max_size: 9 given beside");
   expect(R"({"data": {"train": "-", "valid": "-"}})", "recipe.json: data.valid: \"-\" given more than once");
   expect(R"({"data": {"train": ["-", "a", "-"]}})", "recipe.json: data.train: \"-\" given more than once");
+  expect(R"({"data": {"train": "-"}, "vocabulary": {"file": "-"}})",
+         "recipe.json: vocabulary.file: \"-\" given more than once");
+  expect(R"({"data": {"train": "-"}, "classes": {"method": "file", "file": "-"}})",
+         "recipe.json: classes.file: \"-\" given more than once");
+  expect(R"({"classes": {"shortlist": 100}, "vocabulary": {"max_size": 100}})",
+         "recipe.json: classes.shortlist: 1 clusters and a shortlist of 100");
   expect(R"({"train": {"epochs": 0}})", "recipe.json: train.epochs: 0 given without");
   expect(R"({"train": {"epochs": 0, "max_time": "1h", "schedule": {"name": "cosine"}}})",
          "recipe.json: train.schedule.name: \"cosine\" given, but its end");

@@ -393,6 +393,26 @@ TEST(Resume, RefusesAnotherTrainingText) {
   EXPECT_EQ(read_file(run.path() / "config.json"), settings);
 }
 
+TEST(Resume, RefusesOtherClasses) {
+  TinyRun run;
+  run.train_until(5);
+  const std::filesystem::path file = run.path() / "classes.txt";
+  const std::string own = read_file(file);
+  std::string edited = own;  // the last word of cluster 2 moved to cluster 1
+  edited.replace(edited.rfind("\t2\n"), 3, "\t1\n");
+  for (const std::string& classes : {edited, own + "unheard-of\t0\n"}) {
+    write_file(file, classes);
+    try {
+      run.train(true);
+      ADD_FAILURE() << "went on with\n" << classes;
+    } catch (const DataError& error) {
+      EXPECT_EQ(std::string(error.what()).find(file.string()), 0U) << error.what();
+    }
+  }
+  write_file(file, own);
+  EXPECT_EQ(run.train(true), Outcome::finished);
+}
+
 TEST(Resume, FollowsATextThatMoved) {
   TinyRun run;
   run.train();

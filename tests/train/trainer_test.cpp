@@ -390,6 +390,29 @@ TEST(Trainer, AStartThatFailsLeavesNoRun) {
   EXPECT_EQ(run.train(), Outcome::finished);
 }
 
+TEST(Trainer, FilesThatAreReadLateAreLookedForFirst) {
+  for (const char* name : {"data.valid", "data.test", "classes.file"}) {
+    TinyRun run;
+    const std::string missing = run.text("missing");
+    if (name == std::string("data.valid")) run.config.data.valid = {missing};
+    if (name == std::string("data.test")) run.config.data.test = {missing};
+    if (name == std::string("classes.file")) {
+      run.config.classes = {};
+      run.config.classes.method = "file";
+      run.config.classes.file = missing;
+    }
+    EXPECT_THROW(run.train(), DataError) << name;
+    EXPECT_FALSE(std::filesystem::exists(run.path() / "train.tokens")) << name;
+  }
+}
+
+TEST(Trainer, ABadValidationTextShowsBeforeClassesAreMade) {
+  TinyRun run;
+  write_file(run.text("valid"), "a \xFF\n");
+  run.config.classes.clusters = 5'000;  // more than there are words
+  EXPECT_THROW(run.train(), DataError);
+}
+
 TEST(Trainer, RefusesADirectoryWhereAnotherTrains) {
   TinyRun run;
   const RunDirectory other(run.path());
