@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "base/signals.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -18,6 +19,20 @@ struct Options {
   bool resume = false;
 };
 
+// A run that was moved still names its old place in its config.json, where --resume would start afresh.
+void check_not_moved(const Options& options, const Config& config) {
+  const std::filesystem::path file = std::filesystem::absolute(options.config.file);
+  const std::filesystem::path folder = file.parent_path();
+  std::error_code ignored;
+  if (file.filename() != "config.json" || !std::filesystem::exists(folder / "checkpoints", ignored) ||
+      std::filesystem::equivalent(folder, config.output.directory, ignored)) {
+    return;
+  }
+  throw UsageError(file.string() + ": --resume: is the configuration of the run in " + folder.string() +
+                   ", but output.directory is " + config.output.directory + "; add --output " +
+                   folder.string() + ", or leave --resume out");
+}
+
 ExitCode run_train(const Options& options) {
   SignalRequests signals;
   ConfigOption source = options.config;
@@ -25,6 +40,7 @@ ExitCode run_train(const Options& options) {
     source.overrides.push_back("output.directory=" + std::filesystem::absolute(options.output).string());
   }
   Config config = source.load();
+  if (options.resume) check_not_moved(options, config);
   options.runtime.apply(config.runtime);
   const TrainingRequests requests{[&signals] { return signals.stop_requested(); },
                                   [&signals] { return signals.take_checkpoint_request(); }};

@@ -69,6 +69,7 @@ struct ModelConfig {
   int64_t embedding = 0;             ///< 0: as the first hidden size
   bool tie_embeddings = false;
   double init_range = 0.1;
+  double recurrent_init_range = 0;  ///< of the recurrent layers' weights and biases; 0: as init_range
   DropoutConfig dropout;
   RegularizationConfig regularization;
 

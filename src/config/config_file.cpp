@@ -76,7 +76,10 @@ class Reader {
  private:
   void read_section(const Field& section, const Json& json, const std::string& path) {
     if (!json.is_object()) {
-      problems_.add(source_, path, show_json(json) + " given, expected an object");
+      const bool may_mean_name = json.is_string() && section.find("name") != nullptr;
+      problems_.add(source_, path,
+                    show_json(json) + " given, expected an object" +
+                        (may_mean_name ? "; did you mean " + path + ".name?" : ""));
       return;
     }
     if (section.clear) section.clear(config_);
@@ -111,8 +114,7 @@ class Reader {
   }
 
   std::optional<Json> override_value(const Field& field, const std::string& path, const std::string& text) {
-    const bool is_json =
-        field.is_section() || text.starts_with('"') || text.starts_with('[') || text.starts_with('{');
+    const bool is_json = text.starts_with('"') || text.starts_with('[') || text.starts_with('{');
     if (field.text && !is_json && text != "null") return Json(text);
     try {
       JsonText parsed = parse_json_text(text, source_ + ": " + path);

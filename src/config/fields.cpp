@@ -112,6 +112,9 @@ void describe(SectionBuilder<ModelConfig>& s) {
           "projection stands between it and the head.");
   s.value("init_range", &ModelConfig::init_range, positive(),
           "Weights start uniformly within ± this number.");
+  s.value("recurrent_init_range", &ModelConfig::recurrent_init_range, non_negative(),
+          "The same for the weights and biases of the recurrent layers; 1/√(hidden units) is usual for large "
+          "ones. 0: as init_range.");
   s.section("dropout", &ModelConfig::dropout, "The share of units that is dropped in training.", describe);
   s.section("regularization", &ModelConfig::regularization,
             "Penalties on the last layer's output in training; perplexities are without them.", describe);

@@ -40,7 +40,7 @@ constexpr const char* kLayoutHash = "layout_hash";
   if (std::filesystem::exists(directory / "checkpoints", error) ||
       std::filesystem::exists(directory / kConfigFile, error)) {
     throw DataError(name + ": holds a training run that has not saved a model yet (" + kWeightsFile +
-                    " comes with its first validation); go on with `hsm train --resume`");
+                    " comes with its first validation, or else at the end); go on with `hsm train --resume`");
   }
   throw DataError(name + ": not a model directory: it holds no " + kWeightsFile);
 }

@@ -110,6 +110,11 @@ std::vector<TensorSpec> parameter_specs(const ModelShape& shape) {
   return specs;
 }
 
+double initial_range(const ModelConfig& config, std::string_view name) {
+  const bool recurrent = name.starts_with("rnn.");
+  return recurrent && config.recurrent_init_range > 0 ? config.recurrent_init_range : config.init_range;
+}
+
 void draw_initial_values(size_t index, double range, uint64_t seed, std::span<float> values) {
   const CounterRandom random(seed, Purpose::initialization);
   for (size_t at = 0; at < values.size(); ++at) {

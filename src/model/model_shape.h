@@ -55,6 +55,9 @@ struct TensorSpec {
 /// head.cluster.weight, head.cluster.bias. Rows of embedding.weight follow the head's rows, not the ids.
 std::vector<TensorSpec> parameter_specs(const ModelShape& shape);
 
+/// Where the initial values of the parameter of that name lie: within ± this.
+double initial_range(const ModelConfig& config, std::string_view name);
+
 /// What parameter number `index` of parameter_specs() starts training with: uniform in ±range, keyed by the
 /// seed.
 void draw_initial_values(size_t index, double range, uint64_t seed, std::span<float> values);

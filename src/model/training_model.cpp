@@ -48,7 +48,7 @@ struct TrainingModel::Impl {
         penalty(config.regularization.activation, config.regularization.temporal),
         seed(model_seed),
         pool(threads) {
-    make_parameters(config.init_range);
+    make_parameters(config);
     std::vector<float*> recurrent;
     thinned.resize(values.size());
     for (size_t i = first_recurrent; i < after_recurrent; ++i) {
@@ -58,7 +58,7 @@ struct TrainingModel::Impl {
     stack = make_stack(shape, recurrent, pool);
   }
 
-  void make_parameters(double range) {
+  void make_parameters(const ModelConfig& config) {
     const auto specs = parameter_specs(shape);
     values.resize(specs.size());
     gradients.resize(specs.size());
@@ -66,7 +66,7 @@ struct TrainingModel::Impl {
     for (size_t i = 0; i < specs.size(); ++i) {
       const auto& [name, extents] = specs[i];
       Buffer& value = values[i];
-      draw_initial_values(i, range, seed, sized(value, element_count(extents)));
+      draw_initial_values(i, initial_range(config, name), seed, sized(value, element_count(extents)));
       Parameter parameter{name, extents, value, {}, nullptr, 0};
       if (name == "embedding.weight") {
         parameter.rows = &embedding_gradient;

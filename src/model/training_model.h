@@ -44,7 +44,7 @@ struct StepPosition {
 /// kept.
 class TrainingModel {
  public:
-  /// Parameters drawn uniformly from ±init_range, keyed by the seed. `make_stack` chooses the recurrent
+  /// Parameters drawn uniformly from ±initial_range(), keyed by the seed. `make_stack` chooses the recurrent
   /// layers.
   TrainingModel(const ModelConfig& config, ModelShape shape, HeadLayout layout, uint64_t seed,
                 ThreadPool& pool, const RecurrentStackFactory& make_stack = make_recurrent_stack);

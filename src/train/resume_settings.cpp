@@ -1,7 +1,5 @@
 #include "train/resume_settings.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -15,7 +13,7 @@
 namespace hsm {
 namespace {
 
-enum class Effect { none, result, incompatible };
+enum class Effect { none, result, kept, incompatible };
 
 struct Rule {
   std::string_view prefix;  ///< of a JSON pointer
@@ -28,6 +26,8 @@ constexpr std::array kRules{
     Rule{"/data/cache", Effect::none},
     Rule{"/data/test", Effect::none},
     Rule{"/data/valid", Effect::result},
+    Rule{"/vocabulary/file", Effect::kept},
+    Rule{"/classes/file", Effect::kept},
     Rule{"/runtime", Effect::none},
     Rule{"/decode", Effect::none},
     Rule{"/output", Effect::none},
@@ -65,13 +65,15 @@ std::string dotted(std::string_view pointer) {
 
 }  // namespace
 
-void check_resume_settings(const Config& before, const Config& now, const std::filesystem::path& file) {
+std::vector<std::string> check_resume_settings(const Config& before, const Config& now,
+                                               const std::filesystem::path& file) {
   const auto old_values = nlohmann::json::parse(dump_config(before)).flatten();
   const auto new_values = nlohmann::json::parse(dump_config(now)).flatten();
   std::set<std::string> pointers;
   for (const auto& item : old_values.items()) pointers.insert(item.key());
   for (const auto& item : new_values.items()) pointers.insert(item.key());
 
+  std::vector<std::string> warnings;
   std::string refused;
   for (const std::string& pointer : pointers) {
     const auto old_value = old_values.value(pointer, nlohmann::json());
@@ -83,15 +85,19 @@ void check_resume_settings(const Config& before, const Config& now, const std::f
       case Effect::none:
         break;
       case Effect::result:
-        spdlog::warn("{}; the run goes on with the new value and will differ from an uninterrupted one",
-                     change);
+        warnings.push_back(change +
+                           "; the run goes on with the new value and will differ from an "
+                           "uninterrupted one");
+        break;
+      case Effect::kept:
+        warnings.push_back(change + "; the run goes on with the words and classes that it began with");
         break;
       case Effect::incompatible:
         refused += "\n  " + change;
         break;
     }
   }
-  if (refused.empty()) return;
+  if (refused.empty()) return warnings;
   throw UsageError(file.string() + ": these settings can't change in a run that is resumed:" + refused +
                    "\nChange them back, or train into another output.directory");
 }

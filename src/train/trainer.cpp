@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -19,10 +20,12 @@
 namespace hsm {
 namespace {
 
-/// True when nothing is left to do: the last line of the metrics says so, and the settings ask for no more.
+/// True when nothing is left to do: the last line of the metrics says so, the settings ask for no more, and
+/// the model is there.
 bool is_finished(const Config& config, const RunDirectory& directory, const TrainingState& state) {
   const auto event = last_event(directory.metrics());
-  return event && event->value("event", "") == "done" && !end_reason(config.train, state).empty();
+  return event && event->value("event", "") == "done" && !end_reason(config.train, state).empty() &&
+         std::filesystem::exists(directory.model());
 }
 
 /// True when a limit (0: none) lets training go on for longer than before.
@@ -43,6 +46,12 @@ bool is_finished_without_checkpoints(const Config& config, const RunDirectory& d
                    "output.directory, or remove this one");
 }
 
+void warn_of_idle_dropout(const ModelConfig& model) {
+  if (model.dropout.hidden == 0 || model.hidden.size() > 1) return;
+  spdlog::warn("model.dropout.hidden: {} does nothing, as it is between layers and there is one",
+               model.dropout.hidden);
+}
+
 void describe(const ModelShape& shape, const HeadLayout& layout) {
   spdlog::info("{} of {} layers ({}), {} words in {} clusters and a shortlist of {}, {} parameters",
                cell_name(shape.cell), shape.hidden.size(), fmt::join(shape.hidden, ", "),
@@ -54,16 +63,22 @@ Outcome train_in(const RunDirectory& directory, const Config& config, bool resum
                  const TrainingRequests& requests, const TrainingEngineFactory& make_engine) {
   CheckpointStore checkpoints(directory.checkpoints(), config.train.keep_checkpoints);
   const std::optional<Checkpoint> checkpoint = resume ? checkpoints.load_newest() : std::nullopt;
-  if (checkpoint) check_resume_settings(load_config(directory.config()), config, directory.config());
+  std::vector<std::string> warnings;
+  if (checkpoint) {
+    warnings = check_resume_settings(load_config(directory.config()), config, directory.config());
+  }
   if (checkpoint ? is_finished(config, directory, checkpoint->state)
                  : is_finished_without_checkpoints(config, directory)) {
-    spdlog::info("{}: the run is finished; a larger train.epochs would go on", directory.path().string());
+    const std::string reason = checkpoint ? end_reason(config.train, checkpoint->state) : "epochs";
+    spdlog::info("{}: the run is finished; a larger train.{} would go on", directory.path().string(), reason);
     return Outcome::finished;
   }
+  for (const std::string& warning : warnings) spdlog::warn("{}", warning);
   make_directories(directory.checkpoints());
   const TrainingData data = checkpoint ? reopen_data(config, directory, checkpoint->state, requests.stop)
                                        : prepare_data(config, directory, requests.stop);
   ThreadPool pool = make_pool(config);
+  warn_of_idle_dropout(config.model);
   const ModelShape shape = make_shape(config.model, data.vocabulary.size(), data.layout.clusters());
   describe(shape, data.layout);
   const auto engine = make_engine(config, shape, data.layout, pool);

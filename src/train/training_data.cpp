@@ -21,6 +21,7 @@
 #include "classes/make_classes.h"
 #include "model/model_shape.h"
 #include "text/corpus.h"
+#include "text/corpus_files.h"
 #include "text/lines.h"
 #include "train/class_report.h"
 #include "train/reading_report.h"
@@ -38,10 +39,13 @@ CorpusOptions corpus_options(const Config& config, bool resumes) {
   return options;
 }
 
-/// Where the token file of a text lies. In a folder that runs share, its name tells texts and settings apart.
+/// Where the token file of a text lies. In a folder that runs share, its name tells texts and settings apart;
+/// what a stream held, of which there is no other copy, is a run's own.
 std::filesystem::path token_path(const Config& config, const RunDirectory& directory, const std::string& name,
                                  const std::vector<std::string>& paths) {
-  if (config.data.cache.empty()) return directory.path() / (name + ".tokens");
+  if (config.data.cache.empty() || CorpusFiles(paths).has_streams()) {
+    return directory.path() / (name + ".tokens");
+  }
   Hasher hasher;
   for (const std::string& path : paths) hasher.add(path + '\n');
   const VocabularyConfig& vocabulary = config.vocabulary;
@@ -124,11 +128,22 @@ class TextReader {
   std::function<bool()> stop_;
 };
 
+bool seen_once(const Vocabulary& vocabulary) {
+  for (int32_t word = 0; word < vocabulary.size(); ++word) {
+    if (vocabulary.count(word) == 1 && word != vocabulary.end_of_sentence()) return true;
+  }
+  return false;
+}
+
 void warn_of_untrained_unknown(const Config& config, const Vocabulary& vocabulary) {
-  if (vocabulary.count(vocabulary.unknown()) > 0 || config.vocabulary.unk_singletons) return;
+  if (vocabulary.count(vocabulary.unknown()) > 0) return;
+  const bool has_singletons = seen_once(vocabulary);
+  if (has_singletons && config.vocabulary.unk_singletons) return;
   spdlog::warn(
       "no word of the training text is unknown, so <unk> stays untrained and unknown words elsewhere get an "
-      "arbitrary probability; vocabulary.min_count: 2 or vocabulary.unk_singletons: true trains it");
+      "arbitrary probability; {} trains it",
+      has_singletons ? "vocabulary.min_count: 2 or vocabulary.unk_singletons: true"
+                     : "a vocabulary.min_count of 3 or more, or a vocabulary.max_size,");
 }
 
 ClassOptions class_options(const Config& config) {
@@ -232,8 +247,9 @@ TrainingData prepare_data(const Config& config, const RunDirectory& directory,
   ThreadPool pool = make_pool(config);
   HeadLayout layout = make_layout(make_classes(config, vocabulary, train, pool, stop));
   std::string hash = hash_of(train);
-  return {std::move(vocabulary), std::move(layout), std::move(train),
-          std::move(valid),      std::move(test),   std::move(hash)};
+  std::string valid_hash = valid ? hash_of(*valid) : "";
+  return {std::move(vocabulary), std::move(layout), std::move(train),     std::move(valid),
+          std::move(test),       std::move(hash),   std::move(valid_hash)};
 }
 
 void save_words(const TrainingData& data, const RunDirectory& directory) {
@@ -255,8 +271,9 @@ TrainingData reopen_data(const Config& config, const RunDirectory& directory, co
   }
   auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
   auto test = reader.read_if_any("test", config.data.test, vocabulary);
-  return {std::move(vocabulary), std::move(layout), std::move(train),
-          std::move(valid),      std::move(test),   std::move(hash)};
+  std::string valid_hash = valid ? hash_of(*valid) : "";
+  return {std::move(vocabulary), std::move(layout), std::move(train),     std::move(valid),
+          std::move(test),       std::move(hash),   std::move(valid_hash)};
 }
 
 StepShape step_shape(const Config& config, const Vocabulary& vocabulary) {

@@ -23,7 +23,8 @@ struct TrainingData {
   TokenFile train;
   std::optional<TokenFile> valid;
   std::optional<TokenFile> test;
-  std::string hash;  ///< of the training tokens
+  std::string hash;        ///< of the training tokens
+  std::string valid_hash;  ///< of the validation tokens; empty: there are none
 
   /// Refers to this object.
   [[nodiscard]] std::unique_ptr<BatchSource> batches(const Config& config) const;

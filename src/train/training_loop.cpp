@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -38,6 +39,15 @@ float loss_scale(const TrainConfig& config, const Batch& batch) {
   return divisor > 0 ? static_cast<float>(1.0 / static_cast<double>(divisor)) : 0.0F;
 }
 
+bool all_finite(const std::vector<StateTensor>& tensors) {
+  return std::ranges::all_of(tensors, [](const StateTensor& tensor) {
+    if (tensor.dtype != DType::f32) return true;
+    const TensorRef ref{tensor.name, tensor.dtype, tensor.shape, tensor.data};
+    const std::span values(static_cast<const float*>(ref.data), static_cast<size_t>(ref.count()));
+    return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+  });
+}
+
 bool multiple(int64_t count, int64_t interval) {
   return interval > 0 && count % interval == 0;
 }
@@ -54,6 +64,7 @@ TrainingLoop::TrainingLoop(const TrainingParts& parts)
 
 void TrainingLoop::start() {
   state_.data_hash = parts_.data.hash;
+  state_.valid_hash = parts_.data.valid_hash;
   state_.layout_hash = parts_.data.layout.hash();
   metrics_.emplace(parts_.directory.metrics(), 0);
   average_from_now_on_if_asked();
@@ -68,6 +79,7 @@ void TrainingLoop::start() {
 
 void TrainingLoop::resume(const Checkpoint& checkpoint) {
   state_ = checkpoint.state;
+  begin_validations_anew_if_text_differs();
   schedule_.restore(state_.plateau);
   parts_.engine.restore(checkpoint);
   average_from_now_on_if_asked();
@@ -82,6 +94,23 @@ void TrainingLoop::resume(const Checkpoint& checkpoint) {
   if (state_.validations.best_step == state_.position.step) save_model();
   report_.say(fmt::format("going on after step {} ({})", state_.position.step,
                           epoch_label(state_.position.epoch + 1, parts_.config.train.epochs)));
+}
+
+void TrainingLoop::begin_validations_anew_if_text_differs() {
+  if (state_.valid_hash == parts_.data.valid_hash) return;
+  ValidationHistory& validations = state_.validations;
+  if (validations.best_step >= 0) {
+    report_.warn(parts_.data.valid
+                     ? "the validation text is another one, whose perplexities can't be compared with those "
+                       "before: the next is the best so far"
+                     : "there is no validation text any more: the model will have the last weights");
+  }
+  const double last_seconds = validations.last_seconds;
+  validations = {};
+  validations.last_seconds = last_seconds;
+  state_.plateau.best = std::numeric_limits<double>::infinity();
+  state_.plateau.without_improvement = 0;
+  state_.valid_hash = parts_.data.valid_hash;
 }
 
 void TrainingLoop::average_from_now_on_if_asked() {
@@ -141,6 +170,9 @@ void TrainingLoop::after_window(bool epoch_over) {
   const bool validates =
       parts_.data.valid && (validation_due(epoch_over) || !end_reason(config, state_).empty());
   if (epoch_over || validates) take_results(0);
+  if (epoch_over && state_.sums.targets > 0 && !std::isfinite(state_.sums.perplexity())) {
+    diverged(state_.position, "the training perplexity is infinite");
+  }
   const bool improved = validates && validate();
   if (epoch_over || validates) log_validation(epoch_over, validates, improved);
   if (epoch_over) {
@@ -228,6 +260,7 @@ void TrainingLoop::save_checkpoint() {
   state_.metrics_bytes = metrics_->bytes();
   std::vector<StateTensor> tensors;
   parts_.engine.append_state(tensors);
+  if (!all_finite(tensors)) diverged(state_.position, "a weight is not finite");
   parts_.checkpoints.save(state_, tensors);
   saved_step_ = state_.position.step;
   saved_at_ = Clock::now();
@@ -271,7 +304,12 @@ void TrainingLoop::finish() {
   }
   save_checkpoint();
   if (improved) save_model();
-  const bool keeps_best = config.keep_weights == "best" && validations.best_step >= 0;
+  bool keeps_best = config.keep_weights == "best" && validations.best_step >= 0;
+  if (keeps_best && !std::filesystem::exists(parts_.directory.model())) {
+    report_.warn(parts_.directory.model().string() +
+                 ": the weights of the best validation are gone; the last take their place");
+    keeps_best = false;
+  }
   if (!keeps_best) {
     parts_.engine.settle();
     save_model();

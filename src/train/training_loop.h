@@ -59,6 +59,7 @@ class TrainingLoop {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void begin_validations_anew_if_text_differs();
   void average_from_now_on_if_asked();
   void train_window(const Batch& batch);
   /// Takes the results of steps in until no more than `pending` are still at work.

@@ -102,6 +102,7 @@ std::string dump_state(const TrainingState& state) {
       {"streams", state.streams},
       {"metrics_bytes", state.metrics_bytes},
       {"data_hash", state.data_hash},
+      {"valid_hash", state.valid_hash},
       {"layout_hash", state.layout_hash},
   };
   return json.dump();
@@ -137,6 +138,7 @@ TrainingState parse_state(std::string_view json, std::string_view name) {
     root.at("streams").get_to(state.streams);
     root.at("metrics_bytes").get_to(state.metrics_bytes);
     root.at("data_hash").get_to(state.data_hash);
+    root.at("valid_hash").get_to(state.valid_hash);
     root.at("layout_hash").get_to(state.layout_hash);
     return state;
   } catch (const nlohmann::json::exception& problem) {

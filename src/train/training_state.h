@@ -56,6 +56,7 @@ struct TrainingState {
   int64_t streams = 0;         ///< rows of the carried recurrent state; 0: none yet
   uint64_t metrics_bytes = 0;  ///< length of metrics.jsonl at this point
   std::string data_hash;       ///< of the training tokens
+  std::string valid_hash;      ///< of the validation tokens; empty: there are none
   std::string layout_hash;     ///< of the head's layout, which says what word a row of weights is of
 };
 

@@ -1,5 +1,7 @@
 #include "train/validation.h"
 
+#include <cmath>
+
 #include "eval/calibration.h"
 #include "eval/scoring.h"
 #include "model/inference_model.h"
@@ -23,7 +25,8 @@ Validation validate(TrainingEngine& engine, const TrainConfig& config, const Voc
   Validation result;
   if (config.calibrate) result.scales = calibrate(make_scorer, vocabulary, tokens, context);
   const auto scorer = make_scorer(result.scales.value_or(LogitScales{}));
-  result.perplexity = score_corpus(*scorer, vocabulary, tokens, context).perplexity();
+  const CorpusScore score = score_corpus(*scorer, vocabulary, tokens, context);
+  result.perplexity = std::exp(-score.log_prob / static_cast<double>(score.words));  // infinite if need be
   return result;
 }
 

@@ -14,7 +14,7 @@ namespace hsm {
 
 /// What a validation measured.
 struct Validation {
-  double perplexity = 0;
+  double perplexity = 0;              ///< infinite where it is beyond a double
   std::optional<LogitScales> scales;  ///< of the logits, with config.calibrate
 };
 

@@ -247,6 +247,59 @@ TEST(Train, OutputStandsForTheDirectory) {
   EXPECT_FALSE(std::filesystem::exists(training.model));
 }
 
+TEST(Train, ARunThatWasMovedIsNotStartedAfreshWhereItWas) {
+  const Training training;
+  EXPECT_EQ(run_program(training.command({"--set", "train.epochs=1"})).code, 0);
+  const std::string moved = training.path("moved");
+  std::filesystem::rename(training.model, moved);
+  const std::vector<std::string> command{"train",    "--config", moved + "/config.json",
+                                         "--resume", "--set",    "train.epochs=2"};
+  const Outcome outcome = run_program(command);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("add --output " + moved));
+  EXPECT_FALSE(std::filesystem::exists(training.model));
+  std::vector<std::string> there = command;
+  there.insert(there.end(), {"--output", moved});
+  EXPECT_EQ(run_program(there).code, 0);
+}
+
+TEST(Train, AFinishedRunNamesTheLimitThatEndedIt) {
+  const Training training;
+  const std::vector<std::string> command = training.command({"--resume", "--set", "train.max_steps=5"});
+  EXPECT_EQ(run_program(command).code, 0);
+  std::vector<std::string> again = command;
+  again.insert(again.end(), {"--set", "train.clip_norm=2"});
+  const Outcome outcome = run_program(again);
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("a larger train.max_steps would go on"));
+  EXPECT_THAT(outcome.err, testing::Not(HasSubstr("goes on with the new value")));
+}
+
+TEST(Train, StandardInputIsARunsOwnEvenWhereTokensAreShared) {
+  const Training one;
+  const Training two;
+  const auto train = [&](const Training& training, const std::string& text, const char* epochs) {
+    return run_program(
+        training.command({"--resume", "--set", "data.train=-", "--set", "data.cache=" + one.path("cache"),
+                          "--set", std::string("train.epochs=") + epochs}),
+        text);
+  };
+  EXPECT_EQ(train(one, made_up_text(60, 1), "1").code, 0);
+  EXPECT_EQ(train(two, made_up_text(60, 2), "1").code, 0);
+  const Outcome outcome = train(one, "", "2");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST(Train, SettingsThatDoNothingAreWarnedOf) {
+  const Training training;
+  const Outcome outcome = run_program(training.command(
+      {"--set", "model.layers=1", "--set", "model.hidden=8", "--set", "model.dropout.hidden=0.5", "--set",
+       "vocabulary.unk_singletons=true", "--set", "train.max_steps=1"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("model.dropout.hidden: 0.5 does nothing"));
+  EXPECT_THAT(outcome.err, HasSubstr("<unk> stays untrained"));
+}
+
 TEST(Train, DivergenceHasItsOwnExitCode) {
   const Training training;
   const Outcome outcome = run_program(

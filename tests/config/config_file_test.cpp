@@ -168,6 +168,8 @@ TEST(ConfigFile, NamesTheOptionForAWrongOverride) {
   EXPECT_EQ(refusal("{}", {"train.epochs.x=3"}),
             "--set: train.epochs.x: unknown key, train.epochs is a value");
   EXPECT_EQ(refusal("{}", {"train=3"}), "--set: train: 3 given, expected an object");
+  EXPECT_EQ(refusal("{}", {"train.optimizer=adam"}),
+            "--set: train.optimizer: \"adam\" given, expected an object; did you mean train.optimizer.name?");
   EXPECT_EQ(refusal("{}", {"train..epochs=3"}).substr(0, 33), "--set: train..epochs: unknown key");
   EXPECT_THAT(refusal("{}", {"model.hidden=[3,"}), HasSubstr("--set: model.hidden:1:4: syntax error"));
   // The value that makes two disagree came from --set.

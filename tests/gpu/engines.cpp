@@ -42,6 +42,7 @@ Config EngineCase::config() const {
   config.model.hidden = {9, 7};
   config.model.embedding = 6;
   config.model.init_range = 0.5;
+  config.model.recurrent_init_range = 0.45;
   config.train.seed = 5;
   config.train.clip_norm = 0.4;
   change(config);

@@ -86,6 +86,21 @@ TEST(ModelShape, EveryCellKeepsItsName) {
               HasSubstr("model.cell: \"ltsm\" given, expected one of lstm, gru"));
 }
 
+TEST(ModelShape, RecurrentLayersMayStartInARangeOfTheirOwn) {
+  ModelConfig config;
+  config.hidden = {5, 4};
+  config.embedding = 3;
+  config.tie_embeddings = true;
+  config.init_range = 0.5;
+  for (const double range : {0.0, 0.03}) {
+    config.recurrent_init_range = range;
+    for (const TensorSpec& spec : parameter_specs(make_shape(config, 8, 2))) {
+      const bool recurrent = spec.name.find("_l") != std::string::npos;
+      EXPECT_EQ(initial_range(config, spec.name), recurrent && range > 0 ? range : 0.5) << spec.name;
+    }
+  }
+}
+
 TEST(ModelShape, RefusesSizesOutOfRange) {
   ModelConfig config;
   config.layers = 3;

@@ -52,6 +52,7 @@ TrainingState state_at(int64_t step) {
   state.streams = 3;
   state.metrics_bytes = 4321;
   state.data_hash = "0123456789abcdef";
+  state.valid_hash = "0011223344556677";
   state.layout_hash = "fedcba9876543210";
   return state;
 }

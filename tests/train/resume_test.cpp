@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -410,6 +411,78 @@ TEST(Resume, RefusesOtherClasses) {
     }
   }
   write_file(file, own);
+  EXPECT_EQ(run.train(true), Outcome::finished);
+}
+
+TEST(Resume, ANewValidationTextBeginsTheSearchForTheBestAnew) {
+  TinyRun run;
+  run.config.train.validate_every = {0, 2, 0};
+  run.config.train.max_steps = 6;
+  run.train();
+  run.config.train.max_steps = 12;
+  write_file(run.text("valid"), "never heard of these words\n");  // whatever is trained, worse than before
+  run.train(true);
+  double best = INFINITY;
+  int64_t validations = 0;
+  for (const auto& event : run.events()) {
+    if (event["event"] == "done" || event["event"] == "start") continue;
+    if (event["step"] <= 6 || event["valid_perplexity"].is_null()) continue;
+    best = std::min(best, event["valid_perplexity"].get<double>());
+    ++validations;
+  }
+  EXPECT_GE(validations, 3);
+  EXPECT_EQ(run.events("done").at(0)["valid_perplexity"], best);
+  EXPECT_GT(std::stoll(open_model(run.path()).weights.metadata().at("step")), 6);
+}
+
+TEST(Resume, WithoutTheValidationTextTheModelHasTheLastWeights) {
+  TinyRun plain;
+  plain.config.data.valid.clear();
+  plain.config.train.optimizer.learning_rate = 1;
+  plain.train();
+  TinyRun run;
+  run.config.train.optimizer.learning_rate = 1;
+  run.config.train.epochs = 1;
+  run.train();
+  run.config.train.epochs = 2;
+  run.config.data.valid.clear();
+  run.train(true);
+  EXPECT_EQ(read_file(run.model()), read_file(plain.model()));
+  EXPECT_EQ(run.events("done").at(0)["weights"], "last");
+  EXPECT_TRUE(run.events("done").at(0)["valid_perplexity"].is_null());
+}
+
+TEST(Resume, MakesAModelAgainThatIsGone) {
+  TinyRun run;
+  run.train();
+  const std::string expected = read_file(run.model());
+  std::filesystem::remove(run.model());
+  EXPECT_EQ(run.train(true), Outcome::finished);
+  EXPECT_EQ(read_file(run.model()), expected);
+  // A best whose weights no checkpoint has.
+  TinyRun worse;
+  worse.config.train.optimizer.learning_rate = 400;
+  worse.config.train.epochs = 5;
+  worse.train();
+  ASSERT_LT(worse.events("done").at(0)["best_epoch"], 5);
+  std::filesystem::remove(worse.model());
+  EXPECT_EQ(worse.train(true), Outcome::finished);
+  EXPECT_EQ(worse.events("done").size(), 1U);
+  EXPECT_EQ(worse.events("done").at(0)["weights"], "last");
+  EXPECT_EQ(open_model(worse.path()).weights.metadata().at("epoch"), "5");
+}
+
+TEST(Resume, KeepsItsClassesWhereTheirFileWent) {
+  TinyRun first;
+  first.train_until(5);
+  TinyRun run;
+  std::filesystem::copy_file(first.path() / "classes.txt", run.text("classes"));
+  run.config.classes = {};
+  run.config.classes.method = "file";
+  run.config.classes.file = run.text("classes");
+  run.train_until(5);
+  std::filesystem::rename(run.text("classes"), run.text("moved"));
+  run.config.classes.file = run.text("moved");
   EXPECT_EQ(run.train(true), Outcome::finished);
 }
 

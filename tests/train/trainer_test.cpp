@@ -352,6 +352,7 @@ TEST(Trainer, DivergenceKeepsTheLastGoodCheckpoint) {
   TinyRun run;
   run.config.train.clip_norm = 0;
   run.config.train.optimizer.learning_rate = 1e38;
+  run.config.train.checkpoint_every = {0, 1, 0};
   std::string message;
   EXPECT_EQ(code_of([&] { run.train(); }, &message), ExitCode::diverged);
   EXPECT_THAT(message, HasSubstr("diverged"));
@@ -363,6 +364,24 @@ TEST(Trainer, DivergenceKeepsTheLastGoodCheckpoint) {
     EXPECT_TRUE(std::all_of(values, values + tensor.count(), [](float x) { return std::isfinite(x); }));
   }
   EXPECT_TRUE(run.events("done").empty());
+}
+
+TEST(Trainer, PerplexitiesBeyondADoubleAreDivergence) {
+  for (const bool validates : {true, false}) {
+    TinyRun run;
+    run.config.train.clip_norm = 0;
+    run.config.train.optimizer.learning_rate = 3e6;
+    if (validates) {
+      run.config.train.validate_every = {0, 1, 0};
+    } else {
+      run.config.data.valid.clear();
+    }
+    std::string message;
+    EXPECT_EQ(code_of([&] { run.train(); }, &message), ExitCode::diverged);
+    EXPECT_THAT(message, HasSubstr(validates ? "the validation perplexity is inf"
+                                             : "the training perplexity is infinite"));
+    EXPECT_FALSE(std::filesystem::exists(run.model()));
+  }
 }
 
 TEST(Trainer, RefusesADirectoryThatHoldsARun) {

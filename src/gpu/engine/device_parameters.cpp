@@ -17,7 +17,7 @@ std::vector<std::vector<float>> initial_values(const std::vector<TensorSpec>& sp
   for (size_t i = 0; i < specs.size(); ++i) {
     const int64_t count =
         std::accumulate(specs[i].shape.begin(), specs[i].shape.end(), int64_t{1}, std::multiplies<>());
-    draw_initial_values(i, config.model.init_range, config.train.seed,
+    draw_initial_values(i, initial_range(config.model, specs[i].name), config.train.seed,
                         values.emplace_back(static_cast<size_t>(count)));
   }
   return values;
