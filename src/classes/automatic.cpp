@@ -43,12 +43,15 @@ std::vector<int64_t> shortlists(const SizeRequest& request, int64_t vocabulary, 
 std::vector<int64_t> cluster_numbers(const SizeRequest& request, int64_t binned) {
   if (request.clusters) return {*request.clusters};
   const int64_t most = std::max<int64_t>(1, std::min(binned, request.most_clusters));
-  const int64_t fewest =
-      request.largest == 0 ? 1 : (3 * binned + 2 * request.largest - 1) / (2 * request.largest);
+  const int64_t fewest = request.largest == 0 ? 1 : with_room(binned, request.largest);
   return grid(std::min(most, fewest), most);
 }
 
 }  // namespace
+
+int64_t with_room(int64_t words, int64_t each) {
+  return (3 * words + 2 * each - 1) / (2 * each);
+}
 
 ClassSizes choose_class_sizes(const Vocabulary& vocabulary, BinWeight weight, const StepShape& step,
                               const SizeRequest& request) {

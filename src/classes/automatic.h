@@ -15,6 +15,10 @@ struct ClassSizes {
   int64_t clusters = 0;
 };
 
+/// How many clusters of `each` words have room for half as many words again as `words`; or, the other way
+/// round, how many words each of so many clusters must have room for.
+int64_t with_room(int64_t words, int64_t each);
+
 /// What is asked of sizes. One that isn't given is chosen.
 struct SizeRequest {
   std::optional<int64_t> shortlist{};

@@ -124,6 +124,17 @@ void save_classes(const std::filesystem::path& path, const Vocabulary& vocabular
   write_file(path, format_classes(vocabulary, classes));
 }
 
+void check_saved_classes(const std::filesystem::path& path, const Vocabulary& vocabulary,
+                         const WordClasses& classes, const std::string& origin) {
+  const std::string actual = read_file(path);
+  const std::string expected = format_classes(vocabulary, classes);
+  if (actual == expected) return;
+  const auto differing = std::ranges::mismatch(actual, expected).in1;
+  const auto line = std::count(actual.begin(), differing, '\n') + 1;
+  throw DataError(path.string() + ":" + std::to_string(line) + ": not the classes that " + origin +
+                  ": was it edited, or taken from another model?");
+}
+
 WordClasses load_classes(const std::filesystem::path& path, const Vocabulary& vocabulary) {
   LineReader reader(path.string());
   std::map<std::string, int32_t, NameOrder> names;

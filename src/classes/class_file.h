@@ -12,6 +12,11 @@ std::string format_classes(const Vocabulary& vocabulary, const WordClasses& clas
 void save_classes(const std::filesystem::path& path, const Vocabulary& vocabulary,
                   const WordClasses& classes);
 
+/// DataError, with the first line that differs, unless the file is what save_classes() wrote of these
+/// classes. `origin` ends the sentence "not the classes that …".
+void check_saved_classes(const std::filesystem::path& path, const Vocabulary& vocabulary,
+                         const WordClasses& classes, const std::string& origin);
+
 /// Classes from a file with a word and the name of its class a line, in any order, apart by white space; "-"
 /// puts a word on the shortlist. Classes are numbered by name: whole numbers by value, then other names by
 /// spelling. A line of three fields is one of a Brown clustering: the class as a path in bits, the word, its

@@ -60,11 +60,11 @@ WordClasses from_file(const ClassOptions& options, const Vocabulary& vocabulary)
   return classes;
 }
 
-// Clusters of so few words that an automatic number of them leaves no room would take memory without end.
+// A limit that no automatic number of clusters leaves room below would put most words at the root.
 void check_largest(const ClassOptions& options, const Vocabulary& vocabulary) {
   if (!options.largest || options.clusters) return;
   const int64_t clustered = vocabulary.size() - options.shortlist.value_or(0);
-  const int64_t smallest = (3 * clustered + 2 * kMostExchangeClusters - 1) / (2 * kMostExchangeClusters);
+  const int64_t smallest = with_room(clustered, kMostExchangeClusters);
   if (*options.largest >= smallest) return;
   throw UsageError("classes.largest: " + std::to_string(*options.largest) + " given, expected at least " +
                    std::to_string(smallest) + " for " + std::to_string(clustered) +

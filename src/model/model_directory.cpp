@@ -1,6 +1,5 @@
 #include "model/model_directory.h"
 
-#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -105,18 +104,6 @@ HeadLayout read_layout(const SafetensorsFile& weights, const Vocabulary& vocabul
   return layout;
 }
 
-/// classes.txt says again, for people, what the tables say; it must be what was written with them.
-void check_classes(const SafetensorsFile& weights, const Vocabulary& vocabulary, const HeadLayout& layout,
-                   const std::filesystem::path& path) {
-  const std::string actual = read_file(path);
-  const std::string expected = format_classes(vocabulary, classes_of(layout));
-  if (actual == expected) return;
-  const auto differing = std::ranges::mismatch(actual, expected).in1;
-  const auto line = std::count(actual.begin(), differing, '\n') + 1;
-  throw DataError(path.string() + ":" + std::to_string(line) + ": not the classes that " +
-                  weights.path().string() + " was trained with: was it edited, or taken from another model?");
-}
-
 /// The configuration and the weights must mean the same model: shapes, cell, and nothing left over.
 void check_weights(const SafetensorsFile& weights, const ModelShape& shape) {
   const std::string& cell = metadata_value(weights, kCell);
@@ -155,7 +142,9 @@ SavedModel open_model(const std::filesystem::path& directory) {
   check_format(weights);
   check_vocabulary(weights, vocabulary, directory / kVocabularyFile);
   HeadLayout layout = read_layout(weights, vocabulary);
-  check_classes(weights, vocabulary, layout, directory / kClassesFile);
+  // classes.txt says again, for people, what the tables say; it must be what was written with them.
+  check_saved_classes(directory / kClassesFile, vocabulary, classes_of(layout),
+                      weights.path().string() + " was trained with");
   ModelShape shape =
       as_data_error([&] { return make_shape(config.model, vocabulary.size(), layout.clusters()); });
   check_weights(weights, shape);

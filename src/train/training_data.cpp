@@ -128,6 +128,16 @@ class TextReader {
   std::function<bool()> stop_;
 };
 
+/// All but the layout, which takes long to learn: what is wrong with a text shows before.
+TrainingData read_other_texts(const Config& config, const TextReader& reader, Vocabulary vocabulary,
+                              TokenFile train, std::string hash) {
+  auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
+  auto test = reader.read_if_any("test", config.data.test, vocabulary);
+  std::string valid_hash = valid ? hash_of(*valid) : "";
+  return {std::move(vocabulary), {}, std::move(train), std::move(valid), std::move(test), std::move(hash),
+          std::move(valid_hash)};
+}
+
 bool seen_once(const Vocabulary& vocabulary) {
   for (int32_t word = 0; word < vocabulary.size(); ++word) {
     if (vocabulary.count(word) == 1 && word != vocabulary.end_of_sentence()) return true;
@@ -172,10 +182,9 @@ HeadLayout reopen_layout(const std::filesystem::path& path, const Vocabulary& vo
                          const std::string& expected_hash) {
   const WordClasses classes = load_classes(path, vocabulary);
   HeadLayout layout = make_layout(classes);
-  if (layout.hash() != expected_hash || read_file(path) != format_classes(vocabulary, classes)) {
-    throw DataError(path.string() +
-                    ": not the classes that the run began with: was it edited, or taken from another run?");
-  }
+  if (layout.hash() != expected_hash)
+    throw DataError(path.string() + ": not the classes that the run began with");
+  check_saved_classes(path, vocabulary, classes, "the run began with");
   return layout;
 }
 
@@ -242,14 +251,12 @@ TrainingData prepare_data(const Config& config, const RunDirectory& directory,
   Vocabulary vocabulary = reader.make_vocabulary();
   warn_of_untrained_unknown(config, vocabulary);
   TokenFile train = reader.open_training();
-  auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
-  auto test = reader.read_if_any("test", config.data.test, vocabulary);
-  ThreadPool pool = make_pool(config);
-  HeadLayout layout = make_layout(make_classes(config, vocabulary, train, pool, stop));
   std::string hash = hash_of(train);
-  std::string valid_hash = valid ? hash_of(*valid) : "";
-  return {std::move(vocabulary), std::move(layout), std::move(train),     std::move(valid),
-          std::move(test),       std::move(hash),   std::move(valid_hash)};
+  TrainingData data =
+      read_other_texts(config, reader, std::move(vocabulary), std::move(train), std::move(hash));
+  ThreadPool pool = make_pool(config);
+  data.layout = make_layout(make_classes(config, data.vocabulary, data.train, pool, stop));
+  return data;
 }
 
 void save_words(const TrainingData& data, const RunDirectory& directory) {
@@ -269,11 +276,10 @@ TrainingData reopen_data(const Config& config, const RunDirectory& directory, co
                     directory.path().string() + " began with (hash " + hash + ", expected " +
                     state.data_hash + ")");
   }
-  auto valid = reader.read_if_any("valid", config.data.valid, vocabulary);
-  auto test = reader.read_if_any("test", config.data.test, vocabulary);
-  std::string valid_hash = valid ? hash_of(*valid) : "";
-  return {std::move(vocabulary), std::move(layout), std::move(train),     std::move(valid),
-          std::move(test),       std::move(hash),   std::move(valid_hash)};
+  TrainingData data =
+      read_other_texts(config, reader, std::move(vocabulary), std::move(train), std::move(hash));
+  data.layout = std::move(layout);
+  return data;
 }
 
 StepShape step_shape(const Config& config, const Vocabulary& vocabulary) {

@@ -136,9 +136,8 @@ TEST_F(Classes, AnOutputThatCannotBeWrittenIsKnownBeforeTheTextIsRead) {
 }
 
 TEST_F(Classes, AFailureLeavesTheOldFile) {
-  const std::string old = folder_.write("classes.txt", "old 1\n");
   const std::string in_memory = "/dev/shm/hsm_classes_" + std::to_string(::getpid()) + ".txt";
-  std::vector<std::string> files{old};
+  std::vector<std::string> files{folder_ / "classes.txt"};
   if (std::filesystem::is_directory("/dev/shm")) files.push_back(in_memory);
   for (const std::string& file : files) {
     write_file(file, "old 1\n");
